@@ -1,7 +1,9 @@
-//! A strategy of your own, in two parts: an aggregator that learns how long a usual update is, and a finalizer that steps by signs.
+//! A strategy of your own, in three parts: a selection that prefers clients with large losses, an aggregator that learns how long a
+//! usual update is, and a finalizer that steps by signs.
 
 mod aggregator;
 mod finalizer;
+mod selection;
 
 wit_bindgen::generate!({ path: "../../server/strategy/wit", world: "strategy" });
 

@@ -17,7 +17,7 @@ pub const TASK_FILE: &str = "task.toml";
 /// The reason why the coordinator paused a task, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PauseView {
-    /// `abandoned_rounds`, `failed_commits` or `failed_assignments`.
+    /// `abandoned_rounds`, `failed_commits`, `failed_selections` or `failed_assignments`.
     pub code: String,
     /// A sentence that says what happened, with the most frequent reason for missing updates.
     pub reason: String,

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use folkmoot_aggregation::{AggregatorChoice, Component, ComponentSource, finalizer::FinalizerChoice};
-use folkmoot_coordinator::task::{Fault, TaskDescription};
+use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+use folkmoot_component::{Component, ComponentSource};
+use folkmoot_coordinator::{
+    selection::SelectionChoice,
+    task::{Fault, TaskDescription},
+};
 use folkmoot_protocol::BlobDigest;
 use folkmoot_storage::BlobStoreError;
 use folkmoot_strategy::{COMPONENT_BYTES_MAX, IS_SUPPORTED, Part, Role, Strategies, Strategy, StrategyError};
@@ -32,27 +36,41 @@ pub enum LoadError {
 pub(crate) async fn own(coordinator: &Coordinator, description: &TaskDescription) -> Result<Own, LoadError> {
     let mut own = Own::default();
     for (role, component) in choices(description) {
-        let ComponentSource::Digest(digest) = component.component else {
-            unreachable!("a task with a file's path was not created")
-        };
-        let strategy = Some(load(coordinator, digest, component).await?);
         match role {
-            Role::Aggregator => own.aggregator = strategy,
-            Role::Finalizer => own.finalizer = strategy,
+            // A commit draws no clients.
+            Role::Selection => {}
+            Role::Aggregator => own.aggregator = Some(of_task(coordinator, component).await?),
+            Role::Finalizer => own.finalizer = Some(of_task(coordinator, component).await?),
         }
     }
     Ok(own)
 }
 
+/// Loads a component of a task.
+///
+/// # Errors
+/// Fails if the blob store fails, or the component cannot be compiled.
+pub(crate) async fn of_task(coordinator: &Coordinator, component: &Component) -> Result<Part, LoadError> {
+    let ComponentSource::Digest(digest) = component.component else {
+        unreachable!("a task with a file's path was not created")
+    };
+    load(coordinator, digest, component).await
+}
+
 /// Lists the components of a description by role.
 pub(crate) fn choices(description: &TaskDescription) -> Vec<(Role, &Component)> {
+    let selection = description.selection.component().map(|component| (Role::Selection, component));
     let aggregator = description.aggregator.component().map(|component| (Role::Aggregator, component));
     let finalizer = description.finalizer.finalizer().err().map(|component| (Role::Finalizer, component));
-    aggregator.into_iter().chain(finalizer).collect()
+    selection.into_iter().chain(aggregator).chain(finalizer).collect()
 }
 
 /// Lists the components of a description by role, to change them.
 fn choices_mut(description: &mut TaskDescription) -> Vec<(Role, &mut Component)> {
+    let selection = match &mut description.selection {
+        SelectionChoice::Component(component) => Some((Role::Selection, &mut **component)),
+        _ => None,
+    };
     let aggregator = match &mut description.aggregator {
         AggregatorChoice::Component(component) => Some((Role::Aggregator, &mut **component)),
         _ => None,
@@ -61,7 +79,7 @@ fn choices_mut(description: &mut TaskDescription) -> Vec<(Role, &mut Component)>
         FinalizerChoice::Component(component) => Some((Role::Finalizer, &mut **component)),
         _ => None,
     };
-    aggregator.into_iter().chain(finalizer).collect()
+    selection.into_iter().chain(aggregator).chain(finalizer).collect()
 }
 
 /// Finds the components that a task file names by their paths, relative to `folder`, and lists their faults. The description then

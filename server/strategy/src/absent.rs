@@ -1,6 +1,9 @@
 //! Takes the place of the runtime in builds without it: nothing can be compiled, so nothing runs.
 
-use super::{AggregationCommit, COMPONENT_BYTES_MAX, FinalizationCommit, Role, StrategyError, Terms};
+use super::{
+    AggregationCommit, COMPONENT_BYTES_MAX, FinalizationCommit, Preferred, Role, SelectionDraw,
+    StrategyError, Terms,
+};
 
 /// A compiled component. There is none in this build.
 pub enum Compiled {}
@@ -21,6 +24,19 @@ impl Compiled {
     pub fn roles(&self) -> Vec<Role> {
         match *self {}
     }
+}
+
+pub(super) fn check_selection(compiled: &Compiled, _: &Terms) -> Result<(), StrategyError> {
+    match *compiled {}
+}
+
+pub(super) fn select(
+    compiled: &Compiled,
+    _: &Terms,
+    _: &SelectionDraw,
+    _: &[u8],
+) -> Result<Preferred, StrategyError> {
+    match *compiled {}
 }
 
 /// A commit of a component that combines updates.

@@ -1,4 +1,4 @@
-//! The facts about a commit that a component gets.
+//! The facts about a commit or a draw that a component gets.
 
 /// The commit of a component that combines updates.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,4 +41,51 @@ pub struct FinalizationCommit {
     pub updates: u64,
     /// The mean staleness of these updates, in versions.
     pub mean_staleness: f64,
+}
+
+/// The draw of a component that selects clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectionDraw {
+    /// The number of the round, from 1.
+    pub round: u64,
+    /// The number of the version that the clients start from.
+    pub version: u64,
+    /// The number of clients that the round wants.
+    pub count: u64,
+    /// The seed for random choices.
+    pub seed: u64,
+    /// The clients that wait.
+    pub clients: Vec<ClientFacts>,
+}
+
+/// A client that waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientFacts {
+    /// A number that stands for the client in this task. It is the same in each draw, and says nothing about the client's id.
+    pub key: u64,
+    /// The number of examples that the client reports.
+    pub examples: u64,
+    /// The attributes that the client reports, by name.
+    pub attributes: Vec<(String, String)>,
+    /// The number of the client's assignments in this task.
+    pub starts: u64,
+    /// The number of the client's accepted updates.
+    pub accepted: u64,
+    /// The number of the client's last assignments in a row without an update.
+    pub failures: u32,
+    /// The number of the round of the client's last assignment.
+    pub last_round: Option<u64>,
+    /// The mean loss of the client's last accepted update, as it reports it.
+    pub loss: Option<f64>,
+    /// Milliseconds from the client's last accepted assignment to its update.
+    pub milliseconds: Option<u64>,
+}
+
+/// The answer to a draw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preferred {
+    /// The places of clients in [`SelectionDraw::clients`] in the order of preference, each at most once.
+    pub places: Vec<usize>,
+    /// The state that is kept until the next draw.
+    pub state: Vec<u8>,
 }

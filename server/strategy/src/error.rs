@@ -1,6 +1,6 @@
 use super::{COMPONENT_BYTES_MAX, Role};
 
-/// The reason why a component cannot be used, or could not finish a commit.
+/// The reason why a component cannot be used, or could not finish a commit or a draw.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrategyError {
     /// The build has no runtime for components.
@@ -35,8 +35,7 @@ pub enum StrategyError {
     },
     /// The component used all of its fuel.
     #[error(
-        "the component's function `{function}` used the last of fuel_max = {fuel_max} instructions; raise fuel_max, or do less \
-         for each parameter"
+        "the component's function `{function}` used the last of fuel_max = {fuel_max} instructions; raise fuel_max, or do less"
     )]
     OutOfFuel {
         /// The function.

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use super::{AggregationCommit, FinalizationCommit, StrategyError};
+use super::{AggregationCommit, FinalizationCommit, SelectionDraw, StrategyError};
 
 /// The bytes whose digest stands for functions in the description of a simulated task. They are no component, so nobody can upload
 /// them to a coordinator.
@@ -8,6 +8,13 @@ pub const FUNCTIONS: &[u8] = b"functions of the process that runs the simulation
 
 /// Strategies outside of this program, which see whole models. Only simulations have them.
 pub trait Functions: Send + Sync {
+    /// Puts the clients of a draw in an order of preference. Returns their places, each at most once. `number` counts the task's
+    /// draws, from 1.
+    ///
+    /// # Errors
+    /// If the function fails, or returns something else.
+    fn select(&self, draw: &SelectionDraw, number: u64) -> Result<Vec<usize>, StrategyError>;
+
     /// Combines updates. Returns a finite value for each parameter: the change of the model, before the finalizer.
     ///
     /// # Errors

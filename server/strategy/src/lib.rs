@@ -20,7 +20,7 @@ mod strategies;
 mod strategy;
 mod terms;
 
-pub use commit::{AggregationCommit, FinalizationCommit, UpdateFacts};
+pub use commit::{AggregationCommit, ClientFacts, FinalizationCommit, Preferred, SelectionDraw, UpdateFacts};
 pub use error::StrategyError;
 pub use functions::{FUNCTIONS, Functions, UpdateValues};
 pub use part::Part;

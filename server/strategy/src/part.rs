@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use super::{Functions, Role, Strategy, StrategyError};
+use super::{Functions, Preferred, Role, SelectionDraw, Strategy, StrategyError};
 
-/// An aggregator or finalizer that is not built in.
+/// A selection, aggregator or finalizer that is not built in.
 #[derive(Clone)]
 pub enum Part {
     /// A component.
@@ -20,6 +20,24 @@ impl Part {
         match self {
             Part::Component(strategy) => strategy.check(role),
             Part::Functions(_) => Ok(()),
+        }
+    }
+
+    /// Puts the clients of a draw in an order of preference. `state` is what the last draw has kept, or empty. Functions keep their
+    /// state themselves, by the number of the draw, which is kept for them. So a draw that is repeated after a crash begins from the same
+    /// state.
+    ///
+    /// # Errors
+    /// If the component or the function fails, or returns something else.
+    pub fn select(&self, draw: &SelectionDraw, state: &[u8]) -> Result<Preferred, StrategyError> {
+        match self {
+            Part::Component(strategy) => strategy.select(draw, state),
+            Part::Functions(functions) => {
+                let last = state.try_into().map_or(0, u64::from_le_bytes);
+                let number = last.saturating_add(1);
+                let places = functions.select(draw, number)?;
+                Ok(Preferred { places, state: number.to_le_bytes().to_vec() })
+            }
         }
     }
 }

@@ -3,6 +3,8 @@ use std::fmt;
 /// A part of a task that a component can play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
+    /// It puts the clients that wait in an order of preference.
+    Selection,
     /// It combines updates.
     Aggregator,
     /// It changes the model by the aggregate.
@@ -11,7 +13,7 @@ pub enum Role {
 
 impl Role {
     /// All roles.
-    pub const ALL: [Role; 2] = [Role::Aggregator, Role::Finalizer];
+    pub const ALL: [Role; 3] = [Role::Selection, Role::Aggregator, Role::Finalizer];
 
     /// Finds a role by its name.
     ///
@@ -19,12 +21,13 @@ impl Role {
     /// If no role has the name.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|role| role.name() == name);
-        found.ok_or_else(|| "it must be aggregator or finalizer".to_owned())
+        found.ok_or_else(|| "it must be selection, aggregator or finalizer".to_owned())
     }
 
     /// Returns the name of the interface that a component must export, and of the task's table.
     pub fn name(self) -> &'static str {
         match self {
+            Role::Selection => "selection",
             Role::Aggregator => "aggregator",
             Role::Finalizer => "finalizer",
         }

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use folkmoot_aggregation::Component;
+use folkmoot_component::Component;
 
 use super::{
-    Aggregation, AggregationCommit, Compiled, Finalization, FinalizationCommit, Role, StrategyError, Terms,
+    Aggregation, AggregationCommit, Compiled, Finalization, FinalizationCommit, Preferred, Role,
+    SelectionDraw, StrategyError, Terms, wasm,
 };
 
 /// The largest number of instructions of a check of settings.
@@ -29,9 +30,18 @@ impl Strategy {
     pub fn check(&self, role: Role) -> Result<(), StrategyError> {
         let terms = Terms { fuel_max: self.terms.fuel_max.min(CHECK_FUEL), ..self.terms.clone() };
         match role {
+            Role::Selection => wasm::check_selection(&self.compiled, &terms),
             Role::Aggregator => Aggregation::check(&self.compiled, &terms),
             Role::Finalizer => Finalization::check(&self.compiled, &terms),
         }
+    }
+
+    /// Puts the clients of a draw in an order of preference. `state` is what the last draw has kept, or empty.
+    ///
+    /// # Errors
+    /// If the component fails, or returns a client that does not wait.
+    pub fn select(&self, draw: &SelectionDraw, state: &[u8]) -> Result<Preferred, StrategyError> {
+        wasm::select(&self.compiled, &self.terms, draw, state)
     }
 
     /// Begins a commit that combines updates. `state` is the result of [`Aggregation::finish`] for the last version, or empty.

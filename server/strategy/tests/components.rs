@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use folkmoot_aggregation::Component;
+use folkmoot_component::Component;
 use folkmoot_protocol::BlobDigest;
 use folkmoot_strategy::{
     AggregationCommit, COMPONENT_BYTES_MAX, Compiled, FinalizationCommit, Role, Strategies, Strategy,

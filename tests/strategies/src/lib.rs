@@ -1,11 +1,11 @@
 //! A component that misbehaves in the way that its settings name: `FUNCTION:WAY`, for example `combine:loop`.
 //!
-//! Without settings it combines updates by their plain mean, keeps the number of commits as its state, and adds the aggregate to the
+//! Without settings it prefers the clients that have started least often, and keeps the number of draws. It combines updates by their plain mean, keeps the number of commits as its state, and adds the aggregate to the
 //! model.
 
 use std::cell::RefCell;
 
-use exports::folkmoot::strategy::{aggregator, finalizer};
+use exports::folkmoot::strategy::{aggregator, finalizer, selection};
 use folkmoot::strategy::host;
 
 wit_bindgen::generate!({ path: "../../server/strategy/wit", world: "strategy" });
@@ -59,6 +59,34 @@ fn deeper(depth: u64) -> u64 {
 
 fn learn(settings: String) {
     SETTINGS.set(settings);
+}
+
+impl selection::Guest for Strange {
+    fn check(settings: String) -> Result<(), String> {
+        learn(settings);
+        way("check").map(|_| ())
+    }
+
+    fn select(
+        draw: selection::Draw,
+        clients: Vec<selection::Client>,
+        mut state: Vec<u8>,
+    ) -> Result<selection::Selected, String> {
+        learn(draw.settings);
+        let mut places: Vec<u32> = (0..).take(clients.len()).collect();
+        places.sort_by_key(|place| (clients[*place as usize].starts, clients[*place as usize].key));
+        state.push(1);
+        match way("select")?.as_str() {
+            "twice" => places.push(places[0]),
+            "stranger" => places.push(clients.len() as u32),
+            "nobody" => places.clear(),
+            "fail later" if state.len() > 2 => return Err("it fails in the third draw".into()),
+            "state" => state = vec![0; (1 << 20) + 1],
+            _ => {}
+        }
+        host::log(&format!("draw {}", state.len()));
+        Ok(selection::Selected { clients: places, state })
+    }
 }
 
 impl aggregator::Guest for Strange {

@@ -82,7 +82,7 @@ pub struct Args {
     #[arg(long, value_name = "VALUE", requires = "compare")]
     pub target: Option<f64>,
     /// Ask the process that runs this command for the results of these parts of the task, over standard input and
-    /// output: aggregator, finalizer. `folkmoot.simulate` of the Python package does so.
+    /// output: selection, aggregator, finalizer. `folkmoot.simulate` of the Python package does so.
     #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = Role::named, conflicts_with = "compare")]
     pub functions: Vec<Role>,
     /// The format of the file with the rounds: csv, jsonl or parquet.

@@ -96,3 +96,23 @@ async fn a_wrong_component_is_refused() {
         assert!(error.to_string().contains(words), "{error}");
     }
 }
+
+/// The example's three parts together learn, also if the coordinator crashes between draws, and the same seed draws the same clients.
+#[tokio::test]
+async fn a_component_draws_clients() {
+    let changes = json!({
+        "selection": component(EXAMPLE, "candidates=8"),
+        "scheduling": { "kind": "synchronous", "report_goal": 4, "over_selection_factor": 1.0 },
+    });
+    let first = with(changes.clone(), json!({})).await;
+    let again = run(task(&changes), world(&json!({})), 1).await;
+    assert_eq!(bits(&first.weights), bits(&again.weights));
+    let uniform = json!({ "scheduling": changes["scheduling"] });
+    assert_ne!(bits(&with(uniform, json!({})).await.weights), bits(&first.weights), "it draws others");
+    let faults = json!({ "coordinator_crash_seconds": 10.0, "coordinator_restart_seconds": 1.0 });
+    let crashed = with(changes, json!({ "faults": faults })).await;
+    assert!(crashed.crashes > 0 && crashed.version == first.version, "{} crashes", crashed.crashes);
+    for outcome in [first, crashed] {
+        assert!(outcome.last_metric().unwrap_or_default() > 0.75, "{:?}", outcome.last_metric());
+    }
+}

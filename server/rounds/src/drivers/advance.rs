@@ -20,6 +20,7 @@ use super::{
     facts::{collected, waiting},
     open, pause,
     perform::perform,
+    prefer::prefer,
     release::{forget_last_noise, release, withhold},
     rules::rules,
     secure::is_open,
@@ -124,14 +125,24 @@ async fn advance_round(
         (_, None) => RoundInput::Reports(counts(coordinator, &record).await?),
     };
     let before = record.round.phase.clone();
-    let (round, effects) =
-        coordinator.with_chance(|rng| record.round.clone().step(input, rules.borrow(), now, rng))?;
+    let step =
+        |input| coordinator.with_chance(|rng| record.round.clone().step(input, rules.borrow(), now, rng));
+    // Only the task's own selection needs the facts a second time.
+    let facts = rules.borrow().selection.component().map(|_| input.clone());
+    let (mut round, mut effects) = step(input)?;
+    let mut kept = None;
+    if let Some(facts) = facts
+        && let Some(answer) = prefer(coordinator, task, &record.round, facts, &effects).await?
+    {
+        (round, effects) = step(answer.input)?;
+        kept = answer.state;
+    }
     if effects.is_empty() && round.phase == before {
         return Ok(false);
     }
     invariants::check_round(&round, keeps_draws)?;
     let next = RoundRecord { round, ..record };
-    perform(coordinator, task, &next, effects, now).await?;
+    perform(coordinator, task, &next, effects, kept.as_deref(), now).await?;
     if next.round.phase.name() != before.name() {
         let phase = next.round.phase.name();
         // For a sampled round, the log must not reveal how many clients were drawn or have reported.

@@ -29,6 +29,9 @@ pub enum DriveError {
     /// A component of the task cannot be loaded.
     #[error(transparent)]
     Component(#[from] LoadError),
+    /// The task's own selection failed.
+    #[error(transparent)]
+    Selection(#[from] StrategyError),
     /// The masks of secure aggregation cannot be removed.
     #[error(transparent)]
     Unmask(#[from] UnmaskError),
@@ -87,7 +90,9 @@ impl DriveError {
             ) => true,
             DriveError::RoundLog(_) | DriveError::Make(MakeError::RoundLog(_)) => self.is_of_log(),
             // Another process, or the next build, may be able to run components.
-            DriveError::Component(LoadError::Strategy(error)) => *error != StrategyError::Unsupported,
+            DriveError::Component(LoadError::Strategy(error)) | DriveError::Selection(error) => {
+                *error != StrategyError::Unsupported
+            }
             DriveError::Component(LoadError::Interrupted(error)) => error.is_panic(),
             DriveError::Unmask(error) => error.is_of_clients(),
             // An accepted update is lost or damaged.

@@ -51,7 +51,7 @@ pub async fn waiting(
         }
         None => true,
     };
-    Ok(Gathered { waiting, is_crowd })
+    Ok(Gathered { waiting, is_crowd, preferred: None })
 }
 
 /// Gathers the facts for a flow, in which clients start and report continuously.
@@ -93,7 +93,7 @@ pub async fn collected(
         None => TokenCounts::new(),
     };
     let waiting = coordinator.crowds.share(task, places, eligible, now);
-    Ok(Collected { waiting, counts, outstanding, members, changes, tokens })
+    Ok(Collected { waiting, counts, outstanding, members, changes, tokens, preferred: None })
 }
 
 async fn pool(

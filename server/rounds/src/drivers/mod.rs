@@ -11,6 +11,7 @@ mod facts;
 mod open;
 mod pause;
 mod perform;
+mod prefer;
 mod release;
 mod rules;
 mod run;

@@ -1,7 +1,7 @@
 //! Pauses a task whose rounds or assignments keep failing.
 
 use folkmoot_coordinator::{
-    round::{AbandonReason, Phase},
+    round::AbandonReason,
     scheduling::ReportCounts,
     task::{PauseReason, TaskInput, TaskState},
 };
@@ -22,12 +22,11 @@ pub(super) async fn after_abandoned_rounds(
         return Ok(false);
     }
     let last = coordinator.storage.rounds(task.id, 1, last_round.checked_add(1)).await?.pop();
-    let has_failed = |record: RoundRecord| {
-        matches!(record.round.phase, Phase::Abandoned { reason: AbandonReason::CommitFailed, .. })
-    };
-    let reason = match last.is_some_and(has_failed) {
-        true => PauseReason::FailedCommits { rounds, last_round },
-        false => PauseReason::AbandonedRounds { rounds, last_round },
+    let ended = last.and_then(|record: RoundRecord| record.round.phase.outcome().reason);
+    let reason = match ended {
+        Some(AbandonReason::CommitFailed) => PauseReason::FailedCommits { rounds, last_round },
+        Some(AbandonReason::SelectionFailed) => PauseReason::FailedSelections { rounds, last_round },
+        _ => PauseReason::AbandonedRounds { rounds, last_round },
     };
     pause(coordinator, task, reason).await
 }

@@ -22,24 +22,27 @@ use crate::{
 };
 
 /// Performs the effects of a step, each in one transaction. At most one of them also stores the round's next phase.
+/// `selection_state` is what the task's own selection keeps with a draw.
 pub async fn perform(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
     next: &RoundRecord,
     effects: Vec<Effect>,
+    selection_state: Option<&[u8]>,
     now: Timestamp,
 ) -> Result<(), DriveError> {
     let storage = &coordinator.storage;
     let goes_on = effects.iter().all(|effect| *effect != Effect::ExpireOutstanding);
     for effect in effects {
         match effect {
+            Effect::Prefer { .. } => unreachable!("the caller has answered it"),
             Effect::Assign { clients, deadline, clocks } => {
                 if next.round.purpose == Purpose::Training {
                     // Compute the parts before the assignments are stored, so that no client waits for them.
                     coordinator.parts_of(task, next.round.base_version).await?;
                 }
                 let assignments = assignments(coordinator, task, next, &clients, deadline, now).await?;
-                storage.assign(next, &assignments, &clocks).await?;
+                storage.assign_and_keep(next, &assignments, &clocks, selection_state).await?;
                 coordinator.crowds.drawn(task, clients.len() as u64, now);
                 draw_noise_ahead(coordinator, task, next).await?;
                 coordinator.signal(Signal::Assigned(clients));

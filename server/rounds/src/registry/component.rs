@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use folkmoot_aggregation::ComponentSource;
+use folkmoot_component::ComponentSource;
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::{BlobDigest, ErrorCode};
 use folkmoot_strategy::{COMPONENT_BYTES_MAX, Compiled, Role, StrategyError};
@@ -40,8 +40,8 @@ pub async fn create_component(coordinator: &Coordinator, bytes: Bytes) -> Result
     };
     let roles = compiled.roles();
     if roles.is_empty() {
-        let message = "the component exports neither folkmoot:strategy/aggregator@0.1.0 nor folkmoot:strategy/finalizer@0.1.0; \
-                       write it against strategy.wit";
+        let message = "the component exports none of folkmoot:strategy/selection@0.1.0, aggregator and finalizer; write it against \
+                       strategy.wit";
         return Err(Refusal::new(ErrorCode::MalformedRequest, message));
     }
     coordinator.blobs.put(bytes).await?;

@@ -32,6 +32,7 @@ use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
 
 mod evaluation;
+mod selection;
 
 const START: Timestamp = Timestamp(1_700_000_000_000);
 const CLIENTS: u8 = 12;
@@ -53,6 +54,11 @@ impl World {
 
     /// Creates a world whose task has these additional keys.
     async fn with(keys: Value) -> Self {
+        Self::of(keys, &[]).await
+    }
+
+    /// Creates a world whose coordinator has these components, and whose task has these additional keys.
+    async fn of(keys: Value, components: &[&'static [u8]]) -> Self {
         let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
         let coordinator = Coordinator::new(MemoryStorage::new(), blobs, RoundLog::in_memory(), chance);
         let storage = &coordinator.storage;
@@ -68,6 +74,9 @@ impl World {
             let enrolled = storage.enrol("token", &format!("key {number}"), id, START).await.unwrap();
             let EnrolOutcome::Enrolled(record) = enrolled else { panic!("{enrolled:?}") };
             clients.push(record);
+        }
+        for component in components {
+            registry::create_component(&coordinator, Bytes::from_static(component)).await.unwrap();
         }
         let onnx = Bytes::from(mlp(&[4, 3], 1));
         let bytes_max = onnx.len();

@@ -19,7 +19,7 @@ async fn a_component_is_uploaded_once_and_named_by_its_digest() {
     let admin = running.admin();
     let kept = admin.create_component(EXAMPLE.to_vec()).await.unwrap();
     assert_eq!(kept.component, BlobDigest::of(EXAMPLE));
-    assert_eq!(kept.roles, ["aggregator", "finalizer"]);
+    assert_eq!(kept.roles, ["selection", "aggregator", "finalizer"]);
     assert_eq!(admin.create_component(EXAMPLE.to_vec()).await.unwrap(), kept);
 
     let model = admin.create_model(model()).await.unwrap();
@@ -42,7 +42,7 @@ async fn a_wrong_component_is_refused_with_a_remedy() {
     for (bytes, words) in [
         (b"<html>".to_vec(), "it does not begin as WebAssembly"),
         (EXAMPLE[..1000].to_vec(), "not a WebAssembly component"),
-        (empty, "exports neither folkmoot:strategy/aggregator@0.1.0 nor"),
+        (empty, "exports none of folkmoot:strategy/selection@0.1.0, aggregator and finalizer"),
     ] {
         let (code, message) = refused(admin.create_component(bytes).await);
         assert_eq!(code, ErrorCode::MalformedRequest);
@@ -55,6 +55,7 @@ async fn a_wrong_component_is_refused_with_a_remedy() {
         (with("finalizer", &unknown, ""), "finalizer.component", "POST /v1/admin/components first"),
         (with("aggregator", &digest, "quantile=2"), "aggregator.settings", "quantile is 2"),
         (with("finalizer", &digest, "quantile=2"), "finalizer.settings", "there is no \"quantile\""),
+        (with("selection", &digest, "candidates=0"), "selection.settings", "candidates is 0"),
     ] {
         let (code, message) = refused(admin.create_task(description, model, false).await);
         assert_eq!(code, ErrorCode::TaskInvalid);

@@ -1,13 +1,16 @@
 use std::{
+    collections::{BTreeMap, BTreeSet},
     io::{self, BufReader, BufWriter, Read, Write},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use folkmoot_aggregation::{AggregatorChoice, Component, finalizer::FinalizerChoice};
-use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+use folkmoot_component::Component;
+use folkmoot_coordinator::{selection::SelectionChoice, task::TaskDescription};
 use folkmoot_protocol::{BlobDigest, TensorSchema};
 use folkmoot_strategy::{
-    AggregationCommit, FUNCTIONS, FinalizationCommit, Functions, Role, StrategyError, UpdateValues,
+    AggregationCommit, FUNCTIONS, FinalizationCommit, Functions, Role, SelectionDraw, StrategyError,
+    UpdateValues,
 };
 use serde_json::json;
 
@@ -44,6 +47,7 @@ impl CallingProcess {
         for role in &self.roles {
             let component = Box::new(Component::of(BlobDigest::of(FUNCTIONS)));
             match role {
+                Role::Selection => description.selection = SelectionChoice::Component(component),
                 Role::Aggregator => description.aggregator = AggregatorChoice::Component(component),
                 Role::Finalizer => description.finalizer = FinalizerChoice::Component(component),
             }
@@ -91,6 +95,34 @@ impl CallingProcess {
 }
 
 impl Functions for CallingProcess {
+    fn select(&self, draw: &SelectionDraw, number: u64) -> Result<Vec<usize>, StrategyError> {
+        let clients = draw.clients.iter().map(|client| {
+            let attributes: BTreeMap<_, _> = client.attributes.iter().cloned().collect();
+            json!({
+                "key": client.key,
+                "examples": client.examples,
+                "attributes": attributes,
+                "starts": client.starts,
+                "accepted": client.accepted,
+                "failures": client.failures,
+                "last_round": client.last_round,
+                "loss": client.loss,
+                "milliseconds": client.milliseconds,
+            })
+        });
+        let facts = json!({
+            "draw": number,
+            "round": draw.round,
+            "version": draw.version,
+            "count": draw.count,
+            "seed": draw.seed,
+            "clients": clients.collect::<Vec<_>>(),
+        });
+        let result = self.pipe().ask(&facts, draw.clients.len()).map_err(|error| self.failed(&error))?;
+        let places = result.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        different(places, draw.clients.len()).map_err(|error| self.failed(&error))
+    }
+
     fn aggregate(
         &self,
         commit: &AggregationCommit,
@@ -141,6 +173,18 @@ impl Functions for CallingProcess {
         let result = result.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
         finite(result, |value| value.is_finite()).map_err(|error| self.failed(&error))
     }
+}
+
+/// Collects places below `count`, all of which must be different.
+fn different(places: impl Iterator<Item = u64>, count: usize) -> Result<Vec<usize>, PipeError> {
+    let mut seen = BTreeSet::new();
+    let place = |place: u64| match usize::try_from(place) {
+        Ok(place) if place < count && seen.insert(place) => Ok(place),
+        _ => Err(PipeError::Protocol(format!(
+            "the client {place}; it must send different numbers below {count}"
+        ))),
+    };
+    places.map(place).collect()
 }
 
 /// Collects values, all of which must be finite.

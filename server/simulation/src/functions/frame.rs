@@ -12,6 +12,7 @@ pub mod sent {
     pub const FINALIZE: u8 = 3;
     pub const VALUES: u8 = 4;
     pub const END: u8 = 5;
+    pub const SELECT: u8 = 6;
 }
 
 /// The kinds of frames that the program receives.

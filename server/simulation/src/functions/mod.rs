@@ -1,4 +1,4 @@
-//! Functions of the process that runs a simulation, which combine updates or change the model.
+//! Functions of the process that runs a simulation, which draw clients, combine updates or change the model.
 //!
 //! `folkmoot.simulate` of the Python package starts this program and gives it functions. The program asks for their results over its
 //! standard input and output. Only a simulation can have such functions: no task file can name them, and a coordinator has none.
@@ -15,6 +15,7 @@
 //! | 3, finalize | JSON: `version`, `updates` (their number), `mean_staleness` | reads, then a result of float32 |
 //! | 4, values | the answer to a read | |
 //! | 5, end | nothing: the simulation has ended, and the program's usual output follows | |
+//! | 6, select | JSON: `draw` (its number), `round`, `version`, `count`, `seed`, and for each of `clients` the facts that a component gets | a result of u64 |
 //!
 //! | to the program | content | the answer |
 //! |---|---|---|
@@ -22,7 +23,7 @@
 //! | 2, read updates | four u64: first update, number of updates, first parameter, number of parameters | values, one row of float32 for each update |
 //! | 3, read weights | nothing | values: the newest weights, float32 |
 //! | 4, read aggregate | nothing; only for finalize | values: the aggregate, float64 |
-//! | 5, result | a finite value for each parameter | |
+//! | 5, result | a finite value for each parameter; for select, places in `clients` in the order of preference, each at most once | |
 //! | 6, failed | the reason, at most 64 KiB of UTF-8 | the simulation ends |
 //!
 //! So beside the model and the aggregate, the program holds a piece of the updates at a time, however many the other side reads.

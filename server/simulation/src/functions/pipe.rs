@@ -98,13 +98,31 @@ impl Pipe {
                 (received::RESULT, _) if length == result_bytes as u64 => {
                     return Ok(frame::read_content(&mut self.input, result_bytes)?);
                 }
-                (received::FAILED, _) if length <= TEXT_BYTES_MAX => {
-                    let reason = frame::read_content(&mut self.input, bounded(length))?;
-                    return Err(PipeError::Failed(String::from_utf8_lossy(&reason).into_owned()));
-                }
+                (received::FAILED, _) if length <= TEXT_BYTES_MAX => return Err(self.reason(length)?),
                 _ => return Err(PipeError::Protocol(format!("a frame of kind {kind} with {length} bytes"))),
             }
         }
+    }
+
+    /// Asks for the places of clients in an order of preference. Returns their bytes, eight for each place.
+    pub fn ask(&mut self, facts: &serde_json::Value, clients: usize) -> Result<Vec<u8>, PipeError> {
+        frame::write(&mut self.output, sent::SELECT, facts.to_string().as_bytes())?;
+        let (kind, length) = frame::read_head(&mut self.input)?;
+        let result_bytes_max = (clients * size_of::<u64>()) as u64;
+        match kind {
+            received::RESULT if length <= result_bytes_max && length % 8 == 0 => {
+                let length = usize::try_from(length).expect("it is no longer than a list in memory");
+                Ok(frame::read_content(&mut self.input, length)?)
+            }
+            received::FAILED if length <= TEXT_BYTES_MAX => Err(self.reason(length)?),
+            _ => Err(PipeError::Protocol(format!("a frame of kind {kind} with {length} bytes"))),
+        }
+    }
+
+    /// Reads the reason why a function failed.
+    fn reason(&mut self, length: u64) -> Result<PipeError, PipeError> {
+        let reason = frame::read_content(&mut self.input, bounded(length))?;
+        Ok(PipeError::Failed(String::from_utf8_lossy(&reason).into_owned()))
     }
 
     /// Says that the simulation has ended.

@@ -18,3 +18,13 @@ pub mod finalization {
         imports: { default: trappable },
     });
 }
+
+pub mod selection {
+    wasmtime::component::bindgen!({
+        path: "wit",
+        world: "client-selection",
+        with: { "folkmoot:strategy/host": super::aggregation::folkmoot::strategy::host },
+        ownership: Borrowing { duplicate_if_necessary: true },
+        imports: { default: trappable },
+    });
+}

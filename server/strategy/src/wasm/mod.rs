@@ -6,8 +6,10 @@ mod compiled;
 mod finalization;
 mod memory;
 mod run;
+mod selection;
 mod text;
 
 pub use aggregation::Aggregation;
 pub use compiled::Compiled;
 pub use finalization::Finalization;
+pub(super) use selection::{check as check_selection, select};

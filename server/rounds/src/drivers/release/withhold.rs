@@ -31,7 +31,7 @@ pub async fn withhold(
     let (round, effects) =
         coordinator.with_chance(|rng| record.round.clone().step(stop, rules.borrow(), now, rng))?;
     invariants::check_round(&round, rules.borrow().policy.keeps_draws())?;
-    perform(coordinator, task, &RoundRecord { round, ..record }, effects, now).await?;
+    perform(coordinator, task, &RoundRecord { round, ..record }, effects, None, now).await?;
     metrics::counter!("folkmoot_round_transitions_total", "phase" => "abandoned").increment(1);
     // If the task has ended, its noise state was kept only for the round that is now abandoned.
     match coordinator.storage.task_of_any_organisation(task.id).await? {

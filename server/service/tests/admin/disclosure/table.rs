@@ -322,6 +322,7 @@ pub(super) const OPAQUE: &[(&str, Decision)] = &[
 pub(super) const METRICS: &[(&str, Decision)] = &[
     // An update that cannot be combined, or a failure of the coordinator.
     ("folkmoot_commits_failed_total", Shown),
+    ("folkmoot_selections_failed_total", Shown),
     ("folkmoot_limit_hits_total", NotClients),
     // Every client downloads the same bytes, except for bytes that it has in its cache.
     ("folkmoot_download_bytes_total", Shown),

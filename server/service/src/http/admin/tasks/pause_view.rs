@@ -18,6 +18,7 @@ pub async fn pause_view(
 ) -> Result<PauseView, StorageError> {
     let happened = match reason {
         PauseReason::FailedCommits { rounds, .. } => return Ok(failed_commits(reason, *rounds)),
+        PauseReason::FailedSelections { rounds, .. } => return Ok(failed_selections(reason, *rounds)),
         PauseReason::AbandonedRounds { rounds, .. } => {
             format!("{rounds} rounds in a row were abandoned because too few updates arrived")
         }
@@ -54,6 +55,19 @@ fn failed_commits(reason: &PauseReason, rounds: u64) -> PauseView {
         ),
         remedy: "Read the error in the coordinator's log (level ERROR, code commit_failed), and check that the data folder's disk \
                  has room and that no files are missing. Then resume this task, or cancel it and create a corrected one."
+            .into(),
+    }
+}
+
+/// Explains rounds without a draw: only the component can fix that.
+fn failed_selections(reason: &PauseReason, rounds: u64) -> PauseView {
+    PauseView {
+        code: reason.code().into(),
+        reason: format!(
+            "{rounds} rounds in a row were abandoned, the last because the task's own selection failed (selection_failed)"
+        ),
+        remedy: "Read the error in the coordinator's log (level ERROR, code selection_failed). Then create a task with a corrected \
+                 component, or resume this one if the next draw may succeed."
             .into(),
     }
 }
