@@ -7,6 +7,7 @@ import contextlib
 import copy
 import json
 import math
+import operator
 import queue
 import struct
 import subprocess
@@ -16,10 +17,10 @@ from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
 from . import _buffers
-from .strategies import Aggregate, Commit, Finalize, Update, Updates, Values
+from .strategies import Aggregate, Client, Commit, Draw, Finalize, Select, Update, Updates, Values
 
 PROTOCOL = 1
-_HELLO, _AGGREGATE, _FINALIZE, _VALUES, _END = 1, 2, 3, 4, 5
+_HELLO, _AGGREGATE, _FINALIZE, _VALUES, _END, _SELECT = 1, 2, 3, 4, 5, 6
 _MY_HELLO, _READ_UPDATES, _READ_WEIGHTS, _READ_AGGREGATE, _RESULT, _FAILED = 1, 2, 3, 4, 5, 6
 _HEAD = struct.Struct("<BQ")
 _REASON_BYTES_MAX = 64 << 10
@@ -78,15 +79,17 @@ def _fill(stream: IO[bytes], content: bytearray) -> int:
 
 
 class Functions:
-    """Your own functions, and what they keep between commits."""
+    """Your own functions, and what they keep between draws and commits."""
 
-    def __init__(self, aggregate: Aggregate | None, finalize: Finalize | None) -> None:
-        self.parts = [name for name, one in (("aggregator", aggregate), ("finalizer", finalize)) if one is not None]
+    def __init__(self, select: Select | None, aggregate: Aggregate | None, finalize: Finalize | None) -> None:
+        parts = (("selection", select), ("aggregator", aggregate), ("finalizer", finalize))
+        self.parts = [name for name, one in parts if one is not None]
+        self._select = select
         self._aggregate = aggregate
         self._finalize = finalize
         self._shapes: dict[str, tuple[int, ...]] = {}
-        # The state of each function, by the version with which it was kept.
-        self._states: dict[int, dict[int, Any]] = {_AGGREGATE: {}, _FINALIZE: {}}
+        # The state of each function, by the draw or the version with which it was kept.
+        self._states: dict[int, dict[int, Any]] = {_SELECT: {}, _AGGREGATE: {}, _FINALIZE: {}}
         self._asking = threading.Lock()
         # The version for which a function runs.
         self._called: int | None = None
@@ -112,7 +115,9 @@ class Functions:
         if frame.kind == _HELLO:
             self._greet(facts)
         elif frame.kind in (_AGGREGATE, _FINALIZE):
-            self._call(frame.kind, facts)
+            self._commit(frame.kind, facts)
+        elif frame.kind == _SELECT and self._select is not None:
+            self._draw(self._select, facts)
         else:
             raise FunctionError(f"the program sent an unknown frame of kind {frame.kind}")
 
@@ -133,12 +138,20 @@ class Functions:
         with contextlib.suppress(_ProgramEndedError):
             self._send(_MY_HELLO, json.dumps({"protocol": PROTOCOL}).encode())
 
-    def _call(self, kind: int, facts: dict[str, Any]) -> None:
-        version, states = facts["version"], self._states[kind]
-        # The coordinator may compute a version again, always from the version before.
-        for old in [one for one in states if one != version - 1]:
-            del states[old]
-        counted = facts["updates"]
+    def _draw(self, select: Select, facts: dict[str, Any]) -> None:
+        clients = [Client(**one, _index=index) for index, one in enumerate(facts["clients"])]
+        draw = Draw(facts["draw"], facts["round"], facts["version"], facts["count"], facts["seed"], None)
+
+        def places() -> Any:
+            found = [_place(one, len(clients)) for one in select(clients, draw)]
+            if len(set(found)) < len(found):
+                raise ValueError("a client comes twice in the result")
+            return _buffers.numpy.asarray(found, "<u8")
+
+        self._answer(_SELECT, draw.number, draw, places, f"select failed in round {draw.round}")
+
+    def _commit(self, kind: int, facts: dict[str, Any]) -> None:
+        version, counted = facts["version"], facts["updates"]
         commit = Commit(
             version=version,
             shapes=self._shapes,
@@ -149,22 +162,36 @@ class Functions:
             state=None,
         )
         call, name, dtype = self._prepared(kind, commit, counted)
-        self._called = version
-        try:
-            # A copy, so that a function can change it in place.
-            commit.state = copy.deepcopy(states.get(version - 1))
+
+        def values() -> Any:
             result = commit.flat(call(), dtype)
             _refuse_infinite(result)
+            return result
+
+        self._called = version
+        try:
+            self._answer(kind, version, commit, values, f"{name} failed for version {version}")
+        finally:
+            self._called = None
+
+    def _answer(self, kind: int, number: int, asked: Draw | Commit, call: Callable[[], Any], failed: str) -> None:
+        """Calls a function for a draw or a version, and sends its result."""
+        states = self._states[kind]
+        # The coordinator may ask for a draw or a version again, always from the one before.
+        for old in [one for one in states if one != number - 1]:
+            del states[old]
+        try:
+            # A copy, so that a function can change it in place.
+            asked.state = copy.deepcopy(states.get(number - 1))
+            result = call()
         except _ProgramEndedError:
             return
         except Exception as error:
             text = _words(error)
             with contextlib.suppress(_ProgramEndedError):
                 self._send(_FAILED, text.encode()[:_REASON_BYTES_MAX])
-            raise FunctionError(f"{name} failed for version {version}:\n{text}") from error
-        finally:
-            self._called = None
-        states[version] = commit.state
+            raise FunctionError(f"{failed}:\n{text}") from error
+        states[number] = asked.state
         with contextlib.suppress(_ProgramEndedError):
             self._send(_RESULT, result.tobytes())
 
@@ -210,6 +237,13 @@ class Functions:
             self._input.flush()
         except OSError:
             raise _ProgramEndedError from None
+
+
+def _place(one: Client | int, clients: int) -> int:
+    place = one._index if isinstance(one, Client) else operator.index(one)
+    if not 0 <= place < clients:
+        raise ValueError(f"there is no client {place}; {clients} wait")
+    return place
 
 
 def _refuse_infinite(result: Any) -> None:

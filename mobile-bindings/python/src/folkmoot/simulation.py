@@ -18,7 +18,7 @@ from . import _buffers, _toml
 from ._buffers import ArrayLike
 from ._functions import FunctionError, Functions
 from .errors import BadOptionError, FolkmootError
-from .strategies import Aggregate, Finalize
+from .strategies import Aggregate, Finalize, Select
 
 POLL_SECONDS = 0.05
 """The pause between two checks for rounds that have ended."""
@@ -93,6 +93,7 @@ def simulate(
     output: Source | None = None,
     resume: bool = False,
     progress: Callable[[SimulatedRound], object] | None = None,
+    select: Select | None = None,
     aggregate: Aggregate | None = None,
     finalize: Finalize | None = None,
     program: Source | None = None,
@@ -109,14 +110,14 @@ def simulate(
     `progress` is called with each round when it has ended. `program` is the path of the command-line program. By
     default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
 
-    `aggregate(updates, commit)` and `finalize(weights, aggregate, commit)` are functions of your own, in place of the task's
-    aggregator and finalizer. They run in this thread, and `folkmoot.strategies` describes their arguments. They only simulate: for
+    `select(clients, draw)`, `aggregate(updates, commit)` and `finalize(weights, aggregate, commit)` are functions of your own, in place
+    of the task's selection, aggregator and finalizer. They run in this thread, and `folkmoot.strategies` describes their arguments. They only simulate: for
     production, write the same as a component.
 
     Raises SimulationError, also if one of your functions fails, or BadOptionError if the program cannot be found.
     """
     found = _program(program)
-    functions = _functions(aggregate, finalize)
+    functions = _functions(select, aggregate, finalize)
     with tempfile.TemporaryDirectory(prefix="folkmoot-simulation-") as name:
         scratch = Path(name)
         folder = Path(output) if output is not None else scratch / "output"
@@ -248,16 +249,17 @@ def _run(
         return said.read().decode("utf-8")
 
 
-def _functions(aggregate: Aggregate | None, finalize: Finalize | None) -> Functions | None:
+def _functions(select: Select | None, aggregate: Aggregate | None, finalize: Finalize | None) -> Functions | None:
     """Returns the functions that were given; `None` without any."""
-    for name, function in (("aggregate", aggregate), ("finalize", finalize)):
+    given = {"select": select, "aggregate": aggregate, "finalize": finalize}
+    for name, function in given.items():
         if function is not None and not callable(function):
             raise BadOptionError(f"{name} is {function!r}; give a function")
-    if aggregate is None and finalize is None:
+    if all(function is None for function in given.values()):
         return None
     if _buffers.numpy is None:
         raise BadOptionError("functions get NumPy arrays; run `pip install numpy`")
-    return Functions(aggregate, finalize)
+    return Functions(select, aggregate, finalize)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

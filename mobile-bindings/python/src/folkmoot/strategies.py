@@ -1,4 +1,4 @@
-"""The arguments of your own functions in a simulation: `folkmoot.simulate(…, aggregate=…, finalize=…)`.
+"""The arguments of your own functions in a simulation: `folkmoot.simulate(…, select=…, aggregate=…, finalize=…)`.
 
     def trimmed(updates, commit):
         total = numpy.zeros(commit.parameters)
@@ -12,7 +12,7 @@ All arrays of a whole model are flat and have the tensors in the order of the ON
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union, overload
 
@@ -27,6 +27,9 @@ Aggregate = Callable[["Updates", "Commit"], Values]
 
 Finalize = Callable[[Any, Any, "Commit"], Values]
 """A function that changes the model. It gets the weights and the aggregate, and returns the next weights."""
+
+Select = Callable[["Sequence[Client]", "Draw"], "Iterable[Union[Client, int]]"]
+"""A function that draws clients. It returns clients, or their places in the list, in its order of preference."""
 
 Read = Callable[[int, int, int, int], Any]
 """Reads the values of some updates: the first update, the number of updates, the first parameter, the number of parameters."""
@@ -76,6 +79,50 @@ class Commit:
                 f"the array has the shape {flat.shape}; return one of the shape ({self.parameters},), or arrays by tensor name"
             )
         return flat
+
+
+@dataclass
+class Draw:
+    """A draw of clients."""
+
+    number: int
+    """The number of the draw in this task, from 1. A flow has many draws in a round."""
+    round: int
+    """The number of the round, from 1."""
+    version: int
+    """The number of the version that the clients start from."""
+    count: int
+    """The number of clients that the round wants. More are never drawn."""
+    seed: int
+    """A random number, a new one for each draw, the same if the simulation runs again."""
+    state: Any
+    """Your own data. Set it to any object; the next draw has a copy. It is `None` for the first draw. A rollback of the model does
+    not change it."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client that waits, with its history in this task. Clients can lie about what they report."""
+
+    key: int
+    """A number that stands for the client. It is the same in each draw."""
+    examples: int
+    """The number of examples that the client reports."""
+    attributes: Mapping[str, str]
+    """The attributes that the client reports."""
+    starts: int
+    """The number of the client's assignments."""
+    accepted: int
+    """The number of the client's accepted updates."""
+    failures: int
+    """The number of the client's last assignments in a row without an update."""
+    last_round: int | None
+    """The number of the round of the client's last assignment."""
+    loss: float | None
+    """The mean loss of the client's last accepted update."""
+    milliseconds: int | None
+    """Milliseconds from the client's last accepted assignment to its update."""
+    _index: int = field(repr=False)
 
 
 @dataclass(frozen=True)
