@@ -14,6 +14,7 @@ mod openapi;
 mod outcome;
 mod process;
 mod python;
+mod release;
 mod repeat;
 mod reproduce;
 mod schema;
@@ -63,6 +64,8 @@ enum Command {
     Python(wheel::Arguments),
     /// Builds with optimisation and repeats one published experiment in the simulator
     Reproduce(reproduce::Arguments),
+    /// Makes the files of a release that this platform can make, and trains with each in an empty environment
+    Release(release::Arguments),
     /// Builds the WebAssembly components that tests run
     Strategies,
     /// Searches for bytes that make a decoder panic or exceed its memory limit
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Console => console::run(),
         Command::Python(arguments) => wheel::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Release(arguments) => release::run(&arguments),
         Command::Strategies => strategies::run_command(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
     };

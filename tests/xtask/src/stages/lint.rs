@@ -12,7 +12,7 @@ use std::{fs, iter};
 /// The folder whose npm packages include biome.
 const PACKAGES: &str = "tests/browser";
 /// The folders that contain shell scripts.
-const SCRIPTS: [&str; 2] = [".ci", "mobile-bindings"];
+const SCRIPTS: [&str; 3] = [".ci", "mobile-bindings", "examples/deploy/debian"];
 /// The other workspace whose lock file is committed. It depends on packages of this workspace, so a new dependency here
 /// changes its lock file, too.
 const FUZZ_TARGETS: &str = "tests/fuzz/Cargo.toml";

@@ -57,6 +57,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Builds an optimised wheel, and returns its path.
+///
+/// # Errors
+/// Fails if a tool is missing or a build fails.
+pub fn release() -> Result<PathBuf, Failure> {
+    run_command(&mut cargo(&["build", "--package", "folkmoot-bindgen"]))?;
+    make(&mut build(&Arguments { release: true, slim: false }), OPTIMISED)
+}
+
 /// Returns the command that builds the library.
 fn build(arguments: &Arguments) -> Command {
     let mut build = cargo(&["build", "--package", "folkmoot-mobile"]);

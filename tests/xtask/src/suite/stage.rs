@@ -3,6 +3,7 @@
 use super::rust;
 use crate::install;
 use crate::outcome::Outcome;
+use crate::release;
 use crate::stages::{
     browser, console, contract, deny, deploy, fuzz, kotlin, languages, lint, mobile, swift, wheel,
 };
@@ -38,6 +39,8 @@ pub enum Stage {
     Contract,
     /// Builds the Python wheel, and tests it against a coordinator
     Python,
+    /// Packs the program, installs the packages where nothing else is, and trains with each
+    Packages,
     /// Builds the Kotlin package, and tests it on the JVM against a coordinator
     Kotlin,
     /// Compiles the Swift package, and tests it against a coordinator
@@ -67,6 +70,7 @@ impl Stage {
             Self::Browser => "browser",
             Self::Contract => "contract",
             Self::Python => "python",
+            Self::Packages => "packages",
             Self::Kotlin => "kotlin",
             Self::Swift => "swift",
             Self::Languages => "languages",
@@ -97,6 +101,7 @@ impl Stage {
             Self::Browser => browser::run(),
             Self::Contract => contract::test(),
             Self::Python => wheel::test(),
+            Self::Packages => release::test(),
             Self::Kotlin => kotlin::test(),
             Self::Swift => swift::test(),
             Self::Languages => languages::test(),

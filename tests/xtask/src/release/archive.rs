@@ -1,0 +1,28 @@
+use super::program::{LICENCES, Program, copy};
+use super::{empty, write};
+use crate::process::{run, spelled};
+use crate::workspace::{Failure, target};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Makes an archive with the program, the licences and completions for shells.
+pub fn make(program: &Program, folder: &Path) -> Result<PathBuf, Failure> {
+    let name = format!("folkmoot-{}-{}", program.version, program.triple);
+    let stage = target().join("release-archive");
+    empty(&stage)?;
+    let root = stage.join(&name);
+    let executable = program.file.file_name().unwrap_or_default();
+    program.copy_to(&root.join(executable))?;
+    for file in LICENCES.into_iter().chain(["README.md"]) {
+        copy(file, &root.join(file))?;
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        write(&root.join("completions").join(format!("folkmoot.{shell}")), program.completions(shell)?)?;
+    }
+    let file = folder.join(format!("{name}.tar.gz"));
+    let mut pack = Command::new("tar");
+    pack.arg("-czf").arg(&file).arg("-C").arg(&stage).arg(&name);
+    println!("xtask: release: {}", spelled(&pack));
+    run(&mut pack)?;
+    Ok(file)
+}

@@ -1,0 +1,74 @@
+use super::{failure, write};
+use crate::process::{output, run, spelled, succeeds};
+use crate::workspace::{Failure, cargo, root, target};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// The licences, which every package has.
+pub const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+/// The built program, without debug information.
+pub struct Program {
+    /// The file.
+    pub file: PathBuf,
+    /// The version of the workspace.
+    pub version: String,
+    /// The platform, such as `x86_64-unknown-linux-gnu`.
+    pub triple: String,
+    /// True if it was built for a test only.
+    pub is_debug: bool,
+}
+
+impl Program {
+    /// Builds the program: with optimisation and components, or as the tests use it.
+    pub fn build(debug: bool) -> Result<Self, Failure> {
+        let mut build = match debug {
+            // The arguments of other stages, so that nothing is compiled twice.
+            true => cargo(&["build", "--workspace", "--lib", "--test", "tidy", "--bin", "folkmoot"]),
+            false => cargo(&["build", "--release", "--package", "folkmoot-cli", "--features", "components"]),
+        };
+        if debug {
+            build.args(["--bin", "uniffi-bindgen"]);
+        }
+        println!("xtask: release: {}", spelled(&build));
+        run(&mut build)?;
+        let name = format!("folkmoot{}", env::consts::EXE_SUFFIX);
+        let built = target().join(if debug { "debug" } else { "release" }).join(&name);
+        let file = target().join("release-program").join(name);
+        write(&file, "")?;
+        fs::copy(&built, &file).map_err(|error| failure(&built, &error))?;
+        // A program that keeps its symbols works as well.
+        succeeds(Command::new("strip").arg(&file));
+        Ok(Self { file, version: version(), triple: triple()?, is_debug: debug })
+    }
+
+    /// Returns the completions of a shell.
+    pub fn completions(&self, shell: &str) -> Result<String, Failure> {
+        output(Command::new(&self.file).args(["completions", shell]))
+    }
+
+    /// Copies the program to a path.
+    pub fn copy_to(&self, path: &Path) -> Result<(), Failure> {
+        write(path, "")?;
+        fs::copy(&self.file, path).map(|_| ()).map_err(|error| failure(path, &error))
+    }
+}
+
+/// Copies a file of the repository to a path.
+pub fn copy(name: &str, path: &Path) -> Result<(), Failure> {
+    let source = root().join(name);
+    let content = fs::read(&source).map_err(|error| failure(&source, &error))?;
+    write(path, content)
+}
+
+/// Returns the version of all packages: that of this program.
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+fn triple() -> Result<String, Failure> {
+    let said = output(Command::new("rustc").arg("-vV"))?;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))
+}

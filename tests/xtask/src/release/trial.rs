@@ -1,0 +1,88 @@
+//! Installs a package where nothing else is, and trains with it.
+
+use super::{empty, failure, read, write};
+use crate::process::{output, run, spelled};
+use crate::workspace::{Failure, target};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The least accuracy on held-out examples after the rounds below. It begins at a tenth.
+const ACCURACY_MIN: f64 = 0.8;
+
+/// Unpacks an archive into an empty folder, and trains with its program.
+pub fn archive(file: &Path) -> Result<(), Failure> {
+    let folder = fresh("archive")?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(file).arg("-C").arg(&folder);
+    println!("xtask: release: {}", spelled(&unpack));
+    run(&mut unpack)?;
+    let unpacked = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).next();
+    let unpacked = unpacked.ok_or_else(|| Failure(format!("{} is empty", file.display())))?;
+    for name in ["README.md", "LICENSE-MIT", "completions/folkmoot.bash"] {
+        read(&unpacked.join(name))?;
+    }
+    trains(&unpacked.join("folkmoot"))
+}
+
+/// Installs a package into an empty system, trains with its program, and removes it.
+pub fn deb(file: &Path) -> Result<(), Failure> {
+    let system = fresh("debian")?;
+    for name in ["status", "available"] {
+        write(&system.join("var/lib/dpkg").join(name), "")?;
+    }
+    for name in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers", "etc"] {
+        let path = system.join(name);
+        fs::create_dir_all(&path).map_err(|error| failure(&path, &error))?;
+    }
+    let dpkg = |arguments: &[&str]| {
+        let mut dpkg = Command::new("dpkg");
+        // The system has no libraries. The scripts respect DPKG_ROOT, so they need no chroot.
+        dpkg.arg(format!("--root={}", system.display()));
+        dpkg.args(["--force-depends", "--force-script-chrootless", "--force-not-root", "--log=/dev/null"]);
+        dpkg.args(arguments);
+        println!("xtask: release: {}", spelled(&dpkg));
+        run(&mut dpkg)
+    };
+    dpkg(&["--install", &file.display().to_string()])?;
+    let users = read(&system.join("etc/passwd"))?;
+    if !users.lines().any(|line| line.starts_with("folkmoot:")) {
+        return Err(Failure(format!("the package made no user `folkmoot`: {users}")));
+    }
+    let unit = read(&system.join("usr/lib/systemd/system/folkmoot.service"))?;
+    let started = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/")?.split(' ').next());
+    let program = system.join(started.ok_or_else(|| Failure("the unit starts no program".to_owned()))?);
+    trains(&program)?;
+    write(&system.join("var/lib/folkmoot/data"), "a key")?;
+    dpkg(&["--purge", "folkmoot"])?;
+    read(&system.join("var/lib/folkmoot/data"))?;
+    match program.exists() {
+        true => Err(Failure(format!("the package was removed, but {} is still there", program.display()))),
+        false => Ok(()),
+    }
+}
+
+/// Runs a short demo with nothing in the environment, and checks that its model has learned.
+fn trains(program: &Path) -> Result<(), Failure> {
+    let folder = fresh("demo")?;
+    let mut demo = Command::new(program);
+    demo.args(["demo", "--rounds", "4", "--clients", "4", "--json", "--out"]).arg(folder.join("demo"));
+    demo.env_clear().env("HOME", &folder).current_dir(&folder);
+    println!("xtask: release: {}", spelled(&demo));
+    let said = output(&mut demo)?;
+    let last: Value =
+        said.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+    let accuracy = last["accuracy"].as_f64().unwrap_or_default();
+    println!("xtask: release: accuracy {accuracy:.3} after {} rounds", last["rounds"]);
+    match last["event"] == "finished" && accuracy >= ACCURACY_MIN {
+        true => Ok(()),
+        false => Err(Failure(format!("the packaged program does not learn: {last}"))),
+    }
+}
+
+fn fresh(name: &str) -> Result<PathBuf, Failure> {
+    let folder = target().join("release-trial").join(name);
+    empty(&folder)?;
+    folder.canonicalize().map_err(|error| failure(&folder, &error))
+}
