@@ -24,13 +24,7 @@ pub(super) fn means(
             "afl: all of these clients have the weight 0, so the aggregate is 0; raise aggregator.clients if there are more clients than it says"
         );
     }
-    let mut means = Vec::new();
-    rows.for_each_tile(|first, tile| {
-        means.clear();
-        means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
-        combination.combine(first, tile, &mut means);
-        visit(tile, &means);
-    })?;
+    rows.for_each_mean(&combination, |_, tile, means| visit(tile, means))?;
     let loss = |update: &AcceptedUpdate| update.metrics.mean_loss().unwrap_or(0.0);
     let losses = members.iter().zip(rows.updates).map(|(client, update)| (*client.as_bytes(), loss(update)));
     mixture.ascend(rule.learning_rate, losses);

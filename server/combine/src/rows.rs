@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use bytes::Bytes;
-use folkmoot_aggregation::BLOCK;
+use folkmoot_aggregation::{BLOCK, Combination};
 use folkmoot_coordinator::scheduling::Correction;
 use folkmoot_protocol::{saturating::to_float32, update::HEADER_BYTES};
 use folkmoot_round_log::{RoundLog, RoundLogError};
@@ -65,6 +65,24 @@ impl<'a> Rows<'a> {
             visit(start, &rows);
         }
         Ok(())
+    }
+
+    /// Calls `visit` for each tile in order, as [`Rows::for_each_tile`] does, with what the combination makes of the rows.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read, or is shorter than the model.
+    pub fn for_each_mean(
+        &mut self,
+        combination: &Combination,
+        mut visit: impl FnMut(usize, &[&[f32]], &mut [f64]),
+    ) -> Result<(), RoundLogError> {
+        let mut means = Vec::new();
+        self.for_each_tile(|first, tile| {
+            means.clear();
+            means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
+            combination.combine(first, tile, &mut means);
+            visit(first, tile, &mut means);
+        })
     }
 
     fn read(&mut self, tile: Range<usize>) -> Result<(), RoundLogError> {

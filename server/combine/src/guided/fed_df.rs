@@ -35,13 +35,9 @@ fn average(rows: &mut Rows<'_>, guide: &Guide<'_>, newest: &[f32]) -> Result<Vec
         &folkmoot_aggregation::Measured::None,
     );
     let mut average = newest.to_vec();
-    let mut means = Vec::new();
-    rows.for_each_tile(|first, tile| {
-        means.clear();
-        means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
-        combination.combine(first, tile, &mut means);
-        for (value, mean) in average[first..].iter_mut().zip(&means) {
-            *value = to_float32(f64::from(*value) + mean);
+    rows.for_each_mean(&combination, |first, _, means| {
+        for (value, mean) in average[first..].iter_mut().zip(means) {
+            *value = to_float32(f64::from(*value) + *mean);
         }
     })?;
     Ok(average)

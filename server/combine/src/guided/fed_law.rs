@@ -65,18 +65,14 @@ impl Law {
     ) -> Result<(), MakeError> {
         let combination = Combination::Mean { factors: self.mixture.shares(), divisor: 1.0 };
         let scale = self.mixture.scale();
-        let mut means = Vec::new();
-        rows.for_each_tile(|first, tile| {
-            means.clear();
-            means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
-            combination.combine(first, tile, &mut means);
+        rows.for_each_mean(&combination, |first, tile, means| {
             let places = self.newest[first..].iter().zip(&self.is_scaled[first..]);
             for (mean, (newest, is_scaled)) in means.iter_mut().zip(places) {
                 if *is_scaled {
                     *mean = scale * *mean + (scale - 1.0) * f64::from(*newest);
                 }
             }
-            visit(first, tile, &means);
+            visit(first, tile, means);
         })?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-use folkmoot_aggregation::{FlTrust, Projections};
+use folkmoot_aggregation::{Combination, FlTrust, Projections};
 
 use super::{Guide, Visit};
 use crate::{GuideError, MakeError, Rows};
@@ -18,16 +18,9 @@ pub(super) fn means(rows: &mut Rows<'_>, guide: &Guide<'_>, visit: &mut Visit<'_
             "fl_trust: no update agrees with the one that the coordinator has trained on its own examples, so the aggregate is 0"
         );
     }
-    let mut means = Vec::new();
-    rows.for_each_tile(|first, tile| {
-        means.clear();
-        means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
-        if let Some(combination) = &trusted {
-            combination.combine(first, tile, &mut means);
-        }
-        visit(tile, &means);
-    })?;
-    Ok(())
+    let nobody = || Combination::Mean { factors: vec![0.0; rows.updates.len()], divisor: 1.0 };
+    let combination = trusted.unwrap_or_else(nobody);
+    Ok(rows.for_each_mean(&combination, |_, tile, means| visit(tile, means))?)
 }
 
 fn root_update(guide: &Guide<'_>) -> Result<Vec<f32>, GuideError> {

@@ -113,6 +113,11 @@ pub struct TaskDescription {
 }
 
 impl TaskDescription {
+    /// Returns whether the coordinator measures versions on the operator's examples.
+    pub fn measures_centrally(&self) -> bool {
+        self.evaluation.as_ref().is_some_and(|one| one.central)
+    }
+
     /// Creates the description of a task with defaults for everything else.
     pub fn new(
         name: impl Into<String>,

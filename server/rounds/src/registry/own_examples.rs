@@ -5,8 +5,7 @@ use folkmoot_engine::{Examples, ExamplesError};
 
 /// Returns whether a task needs examples of the operator, for its aggregator or for a central evaluation.
 pub fn needs_own_examples(description: &TaskDescription) -> bool {
-    description.aggregator.own_examples().is_some()
-        || description.evaluation.as_ref().is_some_and(|one| one.central)
+    description.aggregator.own_examples().is_some() || description.measures_centrally()
 }
 
 /// The operator's examples, divided by their use.

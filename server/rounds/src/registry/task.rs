@@ -181,7 +181,7 @@ async fn model_faults(
     model: &ModelRecord,
 ) -> Result<Vec<Fault>, Refusal> {
     let onnx = coordinator.blobs.get(model.model).await?;
-    let measures = request.description.evaluation.as_ref().is_some_and(|one| one.central);
+    let measures = request.description.measures_centrally();
     let wants_data = needs_own_examples(&request.description);
     let data = match request.evaluation_data {
         Some(digest) => Some(coordinator.blobs.get(digest).await),
@@ -262,7 +262,7 @@ fn data_fault(
 /// flatter it.
 fn count_fault(description: &TaskDescription, found: usize) -> Option<Fault> {
     let wanted = description.aggregator.own_examples()?;
-    let measures = description.evaluation.as_ref().is_some_and(|one| one.central);
+    let measures = description.measures_centrally();
     let least = wanted.saturating_add(u64::from(measures));
     if found as u64 >= least {
         return None;

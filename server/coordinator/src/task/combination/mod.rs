@@ -74,8 +74,7 @@ fn replicas_are_trained_alone(description: &TaskDescription, faults: &mut Vec<Fa
 
 /// The coordinator has no personal tensors: it would measure a model with those of the file.
 fn personal_tensors_are_on_clients(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    let is_central = description.evaluation.as_ref().is_some_and(|one| one.central);
-    if is_central && !description.plan.personal.is_empty() {
+    if description.measures_centrally() && !description.plan.personal.is_empty() {
         faults.push(Fault::new(
             "evaluation.central",
             "the coordinator cannot measure a model with plan.personal: each client has its own tensors",

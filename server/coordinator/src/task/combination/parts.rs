@@ -68,7 +68,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "set it to 1 or more; the default is 16",
     );
     refuse(
-        description.plan.clusters.is_some() && description.evaluation.as_ref().is_some_and(|one| one.central),
+        description.plan.clusters.is_some() && description.measures_centrally(),
         "evaluation.central",
         "the coordinator's examples belong to no client, so none of the clusters is theirs",
         "set evaluation.central = false, and add [evaluation.federated]",
