@@ -4,7 +4,7 @@ set -e
 if [ "$1" = configure ]; then
     systemd-sysusers ${DPKG_ROOT:+--root="$DPKG_ROOT"} folkmoot.conf
     if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
-        systemctl daemon-reload
-        systemctl try-restart folkmoot.service
+        systemctl daemon-reload || true
+        systemctl try-restart folkmoot.service || true
     fi
 fi

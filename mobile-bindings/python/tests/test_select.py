@@ -104,6 +104,18 @@ def test_a_wrong_draw_ends_the_simulation(world, select, words):
     assert "folkmoot/_functions.py" not in str(caught.value)
 
 
+def test_a_client_of_an_earlier_draw_is_refused(world):
+    kept = []
+
+    def late(clients, draw):
+        assert len(set(clients)) == len(clients), "a client can be in a set"
+        kept.append(sorted(clients, key=lambda client: client.key))
+        return kept[0]
+
+    with pytest.raises(folkmoot.SimulationError, match="of an earlier draw|there is no client"):
+        world.simulate({**FEW, "stop": {"rounds": 20}}, select=late)
+
+
 def test_a_draw_may_not_depend_on_private_data(world):
     central = {"kind": "central", "epsilon": 8.0, "delta": 1e-6}
     scheduling = {"kind": "synchronous", "report_goal": 100, "over_selection_factor": 1.0}

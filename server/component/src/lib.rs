@@ -18,6 +18,8 @@ const PATH_BYTES_MAX: usize = 512;
 const FUEL: u64 = 100_000_000_000;
 /// The maximum of [`Component::fuel_max`].
 const FUEL_MAX: u64 = 1_000_000_000_000;
+/// The maximum number of instructions of a draw, however large `fuel_max` is: the other tasks of the process wait for it.
+pub const DRAW_FUEL_MAX: u64 = 10_000_000_000;
 /// The default of [`Component::memory_mib_max`].
 const MEMORY_MIB: u32 = 256;
 /// The maximum of [`Component::memory_mib_max`]: a component cannot address more.
@@ -36,8 +38,8 @@ pub struct Component {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 65_536), extend("default" = "", "examples" = [""])))]
     pub settings: String,
-    /// The largest number of WebAssembly instructions of a commit or a draw. Raise it if they end with the error that
-    /// the component has used its fuel.
+    /// The largest number of WebAssembly instructions of a commit. Raise it if commits end with the error that
+    /// the component has used its fuel. A draw has at most 10,000,000,000.
     #[serde(default = "fuel", skip_serializing_if = "is_default_fuel")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1_000_000, max = 1_000_000_000_000u64), extend("default" = 100_000_000_000u64)))]
     pub fuel_max: u64,

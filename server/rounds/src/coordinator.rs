@@ -16,6 +16,7 @@ use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
 use crate::{
+    answers::Answers,
     charged::Charged,
     downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,
@@ -65,6 +66,8 @@ pub struct Coordinator {
     pub tenants: Tenants,
     /// The limits of the retry window for clients that were not selected.
     pub retry_limits: RetryLimits,
+    /// The last answers of tasks' own selections.
+    pub answers: Answers,
     /// The compiled components of tasks.
     pub strategies: Arc<Strategies>,
     /// A deliberate fault, set only in simulations.
@@ -96,6 +99,7 @@ impl Coordinator {
             listeners: Waiters::default(),
             crowds: Crowds::default(),
             retry_limits: RetryLimits::default(),
+            answers: Answers::default(),
             strategies: Strategies::of_process(),
             sabotage: None,
             chance: std::sync::Mutex::new(chance),

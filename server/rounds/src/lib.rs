@@ -5,6 +5,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+pub mod answers;
 pub mod charged;
 pub mod clock;
 pub mod components;

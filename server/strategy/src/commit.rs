@@ -61,7 +61,7 @@ pub struct SelectionDraw {
 /// A client that waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientFacts {
-    /// A number that stands for the client in this task. It is the same in each draw, and says nothing about the client's id.
+    /// A number that stands for the client in this task, the same in each draw. It is a digest of the client's id and the task.
     pub key: u64,
     /// The number of examples that the client reports.
     pub examples: u64,

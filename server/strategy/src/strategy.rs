@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use folkmoot_component::Component;
+use folkmoot_component::{Component, DRAW_FUEL_MAX};
 
 use super::{
     Aggregation, AggregationCommit, Compiled, Finalization, FinalizationCommit, Preferred, Role,
@@ -41,7 +41,8 @@ impl Strategy {
     /// # Errors
     /// If the component fails, or returns a client that does not wait.
     pub fn select(&self, draw: &SelectionDraw, state: &[u8]) -> Result<Preferred, StrategyError> {
-        wasm::select(&self.compiled, &self.terms, draw, state)
+        let terms = Terms { fuel_max: self.terms.fuel_max.min(DRAW_FUEL_MAX), ..self.terms.clone() };
+        wasm::select(&self.compiled, &terms, draw, state)
     }
 
     /// Begins a commit that combines updates. `state` is the result of [`Aggregation::finish`] for the last version, or empty.

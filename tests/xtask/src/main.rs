@@ -64,7 +64,7 @@ enum Command {
     Python(wheel::Arguments),
     /// Builds with optimisation and repeats one published experiment in the simulator
     Reproduce(reproduce::Arguments),
-    /// Makes the files of a release that this platform can make, and trains with each in an empty environment
+    /// Makes the files of a release that this platform can make, and tries them where nothing else is installed
     Release(release::Arguments),
     /// Builds the WebAssembly components that tests run
     Strategies,

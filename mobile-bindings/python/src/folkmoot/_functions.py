@@ -13,7 +13,7 @@ import struct
 import subprocess
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any, NamedTuple
 
 from . import _buffers
@@ -143,7 +143,7 @@ class Functions:
         draw = Draw(facts["draw"], facts["round"], facts["version"], facts["count"], facts["seed"], None)
 
         def places() -> Any:
-            found = [_place(one, len(clients)) for one in select(clients, draw)]
+            found = [_place(one, clients) for one in select(clients, draw)]
             if len(set(found)) < len(found):
                 raise ValueError("a client comes twice in the result")
             return _buffers.numpy.asarray(found, "<u8")
@@ -239,10 +239,12 @@ class Functions:
             raise _ProgramEndedError from None
 
 
-def _place(one: Client | int, clients: int) -> int:
+def _place(one: Client | int, clients: Sequence[Client]) -> int:
     place = one._index if isinstance(one, Client) else operator.index(one)
-    if not 0 <= place < clients:
-        raise ValueError(f"there is no client {place}; {clients} wait")
+    if not 0 <= place < len(clients):
+        raise ValueError(f"there is no client {place}; {len(clients)} wait")
+    if isinstance(one, Client) and clients[place].key != one.key:
+        raise ValueError("the result has a client of an earlier draw; return clients of this draw, or their places")
     return place
 
 

@@ -108,7 +108,7 @@ class Client:
     """A number that stands for the client. It is the same in each draw."""
     examples: int
     """The number of examples that the client reports."""
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, str] = field(hash=False)
     """The attributes that the client reports."""
     starts: int
     """The number of the client's assignments."""

@@ -102,12 +102,15 @@ async fn a_wrong_component_is_refused() {
 async fn a_component_draws_clients() {
     let changes = json!({
         "selection": component(EXAMPLE, "candidates=8"),
+        "aggregator": component(EXAMPLE, "quantile=0.7"),
+        "finalizer": component(EXAMPLE, "rate=0.01"),
         "scheduling": { "kind": "synchronous", "report_goal": 4, "over_selection_factor": 1.0 },
     });
     let first = with(changes.clone(), json!({})).await;
     let again = run(task(&changes), world(&json!({})), 1).await;
     assert_eq!(bits(&first.weights), bits(&again.weights));
-    let uniform = json!({ "scheduling": changes["scheduling"] });
+    let mut uniform = changes.clone();
+    uniform["selection"] = json!({ "kind": "uniform" });
     assert_ne!(bits(&with(uniform, json!({})).await.weights), bits(&first.weights), "it draws others");
     let faults = json!({ "coordinator_crash_seconds": 10.0, "coordinator_restart_seconds": 1.0 });
     let crashed = with(changes, json!({ "faults": faults })).await;

@@ -35,7 +35,7 @@ impl Round {
         };
         let preferred = preferred.as_deref();
         if preferred.is_none() && rules.selection.component().is_some() {
-            return (self, vec![Effect::prefer(&waiting, cohort)]);
+            return (self, vec![Effect::prefer(&snapshot(&waiting, PREFERRED_OF_MAX, rng), cohort)]);
         }
         let count = to_length(cohort);
         let draw = Draw { waiting: &waiting, count, round_number: self.number, now, preferred };
@@ -124,9 +124,12 @@ fn start(rules: Rules<'_>, facts: &Facts<'_>, bound: &TokenBound<'_>, waiting: &
     }
 }
 
+/// The maximum number of waiting clients that the task's own selection gets. Of more, it gets a random part.
+pub(super) const PREFERRED_OF_MAX: u64 = 10_000;
+
 /// Returns `most` of the waiting clients, in order, starting at a random position. The others are not part of the
 /// draw.
-fn snapshot<'w>(waiting: &'w [Waiting], most: u64, rng: &mut impl Rng) -> Cow<'w, [Waiting]> {
+pub(super) fn snapshot<'w>(waiting: &'w [Waiting], most: u64, rng: &mut impl Rng) -> Cow<'w, [Waiting]> {
     let (count, most) = (waiting.len() as u64, to_length(most));
     if waiting.len() <= most {
         return Cow::Borrowed(waiting);

@@ -3,7 +3,10 @@
 use folkmoot_protocol::{AssignmentId, Timestamp, saturating::to_length};
 use rand::Rng;
 
-use super::{Collected, Effect, Phase, Round, Rules};
+use super::{
+    Collected, Effect, Phase, Round, Rules,
+    cohort::{PREFERRED_OF_MAX, snapshot},
+};
 use crate::{
     participation::StartClocks,
     scheduling::{CommitDecision, Facts, Outstanding, SchedulingPolicy, StartDecision},
@@ -59,7 +62,8 @@ impl Round {
             StartDecision::Draw { cohort } => to_length(cohort),
         };
         if preferred.is_none() && rules.selection.component().is_some() {
-            return (self, vec![Effect::prefer(&waiting, count as u64)]);
+            let asked = snapshot(&waiting, PREFERRED_OF_MAX, rng);
+            return (self, vec![Effect::prefer(&asked, count as u64)]);
         }
         let preferred = preferred.as_deref();
         let draw = Draw { waiting: &waiting, count, round_number: self.number, now, preferred };

@@ -121,7 +121,45 @@ pub enum Effect {
     Unmasked,
 }
 
+impl RoundInput {
+    /// Returns the clients that wait. Other facts than those about a draw have none.
+    pub fn waiting(&self) -> &[Waiting] {
+        match self {
+            Self::Waiting(gathered) => &gathered.waiting,
+            Self::Collected(collected) => &collected.waiting,
+            _ => &[],
+        }
+    }
+
+    /// Adds the answer to [`Effect::Prefer`] to facts about a draw.
+    #[must_use]
+    pub fn with_preferred(self, preferred: Vec<ClientId>) -> Self {
+        let preferred = Some(preferred);
+        match self {
+            Self::Waiting(gathered) => Self::Waiting(Gathered { preferred, ..gathered }),
+            Self::Collected(collected) => Self::Collected(Collected { preferred, ..collected }),
+            other => other,
+        }
+    }
+}
+
 impl Effect {
+    /// Returns the number of clients that the round wants from the task's own selection.
+    pub fn wanted(&self) -> u64 {
+        match self {
+            Self::Prefer { count, .. } => *count,
+            _ => 0,
+        }
+    }
+
+    /// Returns the number of clients that get assignments.
+    pub fn assigned(&self) -> u64 {
+        match self {
+            Self::Assign { clients, .. } => clients.len() as u64,
+            _ => 0,
+        }
+    }
+
     /// Asks for an order of preference of these clients.
     pub(super) fn prefer(waiting: &[Waiting], count: u64) -> Self {
         let clients = waiting.iter().map(|client| client.candidate.client_id).collect();

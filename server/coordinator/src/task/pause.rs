@@ -20,9 +20,9 @@ pub enum PauseReason {
         /// The number of the newest abandoned round.
         last_round: u64,
     },
-    /// Too many consecutive rounds were abandoned, the last because the task's own selection failed.
+    /// The task's own selection failed.
     FailedSelections {
-        /// The number of consecutive rounds.
+        /// The number of consecutive abandoned rounds.
         rounds: u64,
         /// The number of the newest abandoned round.
         last_round: u64,

@@ -68,3 +68,32 @@ fn a_component_that_sees_only_the_aggregate_goes_with_masks_and_not_with_privacy
     let changes = json!({ "finalizer": finalizer, "aggregator": mean, "scheduling": mixing });
     assert_eq!(fields(changes), ["scheduling.staleness.correction"]);
 }
+
+/// A selection reads what clients report, and decides whose updates are in a sum.
+#[test]
+fn a_selection_of_ones_own_goes_with_neither_privacy_nor_masks() {
+    let own = json!({ "kind": "component", "component": "a.wasm" });
+    let with = |key: &str, value: Value| {
+        let mut all = json!({
+            "scheduling": { "kind": "synchronous", "report_goal": 100, "over_selection_factor": 1.0 },
+            "aggregator": { "kind": "uniform_mean" }, "selection": own,
+        });
+        all[key] = value;
+        described(all).validate().into_iter().map(|fault| fault.field).collect::<Vec<_>>()
+    };
+    assert_eq!(with("name", json!("free")), [""; 0]);
+    let central = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6, "clipping": { "kind": "fixed", "norm": 1.0 } });
+    let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+    let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+    let committee = json!({ "committee": { "members": ["a", "b", "c"] } });
+    for (key, value) in
+        [("privacy", central), ("privacy", local), ("protection", masks), ("protection", committee)]
+    {
+        assert!(with(key, value.clone()).contains(&"selection.kind".to_owned()), "{key}: {value}");
+    }
+    let plan = json!({
+        "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } }, "epochs": 1, "batch_size": 8,
+        "example_privacy": { "noise_multiplier": 1.0, "clipping_norm": 1.0, "delta": 1e-5 },
+    });
+    assert!(with("plan", plan).contains(&"selection.kind".to_owned()));
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use folkmoot_coordinator::{
     invariants,
-    round::{AbandonReason, Outcome, Phase, Purpose, RoundInput},
+    round::{AbandonReason, Effect, Outcome, Phase, Purpose, RoundInput},
     scheduling::ReportCounts,
     task::{TaskInput, TaskState},
 };
@@ -25,7 +25,7 @@ use super::{
     rules::rules,
     secure::is_open,
 };
-use crate::coordinator::Coordinator;
+use crate::{answers::Answer, coordinator::Coordinator};
 
 /// Advances a task by one step. Returns whether another step may follow immediately.
 ///
@@ -132,10 +132,22 @@ async fn advance_round(
     let (mut round, mut effects) = step(input)?;
     let mut kept = None;
     if let Some(facts) = facts
-        && let Some(answer) = prefer(coordinator, task, &record.round, facts, &effects).await?
+        && let Some((input, answer)) = preferred(coordinator, task, &record, facts, &effects, now).await?
     {
-        (round, effects) = step(answer.input)?;
-        kept = answer.state;
+        let wanted: u64 = effects.iter().map(Effect::wanted).sum();
+        (round, effects) = step(input)?;
+        if round.phase.outcome().reason == Some(AbandonReason::TooFewClients) {
+            tracing::warn!(
+                task = %task.id, round = round.number,
+                "round abandoned: until its deadline, the task's own selection preferred too few clients"
+            );
+        }
+        let assigned: u64 = effects.iter().map(Effect::assigned).sum();
+        if assigned < wanted && answer.as_ref().is_some_and(|answer| answer.is_new) {
+            // Other tasks may have the clients that the selection does not want.
+            coordinator.crowds.gave_up(task, now);
+        }
+        kept = answer.map(|answer| answer.state);
     }
     if effects.is_empty() && round.phase == before {
         return Ok(false);
@@ -155,6 +167,43 @@ async fn advance_round(
         metrics::counter!("folkmoot_round_transitions_total", "phase" => phase).increment(1);
     }
     Ok(true)
+}
+
+/// Answers a step that asks for the preference of the task's own selection, with the facts and the order. If the selection fails, the answer
+/// ends the round.
+async fn preferred(
+    coordinator: &Arc<Coordinator>,
+    task: &TaskRecord,
+    record: &RoundRecord,
+    facts: RoundInput,
+    effects: &[Effect],
+    now: Timestamp,
+) -> Result<Option<(RoundInput, Option<Answer>)>, DriveError> {
+    let round = &record.round;
+    let answer = match prefer(coordinator, task, round, facts.waiting(), effects, now).await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => return Ok(None),
+        Err(error) if error.is_of_data() => {
+            tracing::error!(
+                %error, task = %task.id, round = round.number, code = "selection_failed",
+                "round abandoned: the task's own selection has failed"
+            );
+            metrics::counter!("folkmoot_selections_failed_total").increment(1);
+            return Ok(Some((RoundInput::Stop(AbandonReason::SelectionFailed), None)));
+        }
+        Err(error) => return Err(error),
+    };
+    let facts = match facts {
+        // Clients may have left while the selection ran.
+        RoundInput::Waiting(_) if answer.is_new => {
+            RoundInput::Waiting(waiting(coordinator, task, round, now).await?)
+        }
+        RoundInput::Collected(_) if answer.is_new => {
+            RoundInput::Collected(collected(coordinator, task, round, now).await?)
+        }
+        facts => facts,
+    };
+    Ok(Some((facts.with_preferred(answer.preferred.clone()), Some(answer))))
 }
 
 /// Ends a round that has closed. If its updates can never be combined, abandons the round, so that the task can

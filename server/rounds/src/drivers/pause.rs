@@ -10,22 +10,23 @@ use folkmoot_storage::{RoundRecord, RoundRepository, TaskRecord, TaskRepository}
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// Pauses an active task after too many abandoned rounds in a row. Called between rounds. Returns whether the task was
-/// paused.
+/// Pauses an active task after too many abandoned rounds in a row, or if its own selection has failed: the next draw would come at once,
+/// and fail the same way. Called between rounds. Returns whether the task was paused.
 pub(super) async fn after_abandoned_rounds(
     coordinator: &Coordinator,
     task: &TaskRecord,
 ) -> Result<bool, DriveError> {
     let TaskState::Active { after_round } = task.state else { return Ok(false) };
     let (rounds, last_round) = coordinator.storage.abandoned_in_a_row(task.id, after_round).await?;
-    if rounds < task.description.abandoned_rounds_max {
+    if rounds == 0 {
         return Ok(false);
     }
     let last = coordinator.storage.rounds(task.id, 1, last_round.checked_add(1)).await?.pop();
     let ended = last.and_then(|record: RoundRecord| record.round.phase.outcome().reason);
     let reason = match ended {
-        Some(AbandonReason::CommitFailed) => PauseReason::FailedCommits { rounds, last_round },
         Some(AbandonReason::SelectionFailed) => PauseReason::FailedSelections { rounds, last_round },
+        _ if rounds < task.description.abandoned_rounds_max => return Ok(false),
+        Some(AbandonReason::CommitFailed) => PauseReason::FailedCommits { rounds, last_round },
         _ => PauseReason::AbandonedRounds { rounds, last_round },
     };
     pause(coordinator, task, reason).await

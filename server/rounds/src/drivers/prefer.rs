@@ -5,45 +5,37 @@ use std::collections::BTreeMap;
 use folkmoot_component::Component;
 use folkmoot_coordinator::{
     participation::Waiting,
-    round::{AbandonReason, Collected, Effect, Gathered, Round, RoundInput},
+    round::{Effect, Round},
 };
-use folkmoot_protocol::{BlobDigest, ClientId, TaskId};
+use folkmoot_protocol::{BlobDigest, ClientId, TaskId, Timestamp};
 use folkmoot_storage::{RoundRepository, TaskRecord};
 use folkmoot_strategy::{ClientFacts, SelectionDraw};
 use rand::Rng;
 
 use super::DriveError;
-use crate::{components::of_task, coordinator::Coordinator};
+use crate::{answers::Answer, components::of_task, coordinator::Coordinator};
 
-/// The answer to a draw: the input with which the step is repeated, and what the selection keeps with the draw.
-pub struct Answer {
-    /// The same facts with the order of preference; or that the round must end, because the selection has failed.
-    pub input: RoundInput,
-    /// The state for the next draw. `None` if the selection has failed.
-    pub state: Option<Vec<u8>>,
-}
-
-/// Lets the task's own selection answer [`Effect::Prefer`], if a step has asked for that. `input` are the facts of this step.
+/// Lets the task's own selection answer [`Effect::Prefer`], if a step has asked for that. `waiting` are the clients that wait.
 ///
 /// # Errors
-/// Fails if the storage fails, or this process cannot run the component. The step is then tried again.
+/// Fails if the storage fails, or the selection does.
 pub async fn prefer(
     coordinator: &Coordinator,
     task: &TaskRecord,
     round: &Round,
-    input: RoundInput,
+    waiting: &[Waiting],
     effects: &[Effect],
+    now: Timestamp,
 ) -> Result<Option<Answer>, DriveError> {
     let (Some(component), [Effect::Prefer { clients, count }]) =
         (task.description.selection.component(), effects)
     else {
         return Ok(None);
     };
-    let waiting = match &input {
-        RoundInput::Waiting(gathered) => &gathered.waiting,
-        RoundInput::Collected(collected) => &collected.waiting,
-        _ => return Ok(None),
-    };
+    let held = coordinator.answers.held(task.id, round.id, clients, now);
+    if held.is_some() {
+        return Ok(held);
+    }
     let draw = SelectionDraw {
         round: round.number,
         version: round.base_version,
@@ -51,28 +43,11 @@ pub async fn prefer(
         seed: coordinator.with_chance(|chance| chance.next_u64()),
         clients: facts(task.id, waiting, clients),
     };
-    match answer(coordinator, task, component, draw).await {
-        Ok((places, state)) => {
-            let preferred = Some(places.into_iter().map(|place| clients[place]).collect());
-            let input = match input {
-                RoundInput::Waiting(gathered) => RoundInput::Waiting(Gathered { preferred, ..gathered }),
-                RoundInput::Collected(collected) => {
-                    RoundInput::Collected(Collected { preferred, ..collected })
-                }
-                other => other,
-            };
-            Ok(Some(Answer { input, state: Some(state) }))
-        }
-        Err(error) if error.is_of_data() => {
-            tracing::error!(
-                %error, task = %task.id, round = round.number, code = "selection_failed",
-                "round abandoned: the task's own selection has failed"
-            );
-            metrics::counter!("folkmoot_selections_failed_total").increment(1);
-            Ok(Some(Answer { input: RoundInput::Stop(AbandonReason::SelectionFailed), state: None }))
-        }
-        Err(error) => Err(error),
-    }
+    let (places, state) = answer(coordinator, task, component, draw).await?;
+    let preferred = places.into_iter().map(|place| clients[place]).collect();
+    let answer = Answer { preferred, state, is_new: true, round: round.id, asked: clients.clone(), at: now };
+    coordinator.answers.keep(task.id, answer.clone());
+    Ok(Some(answer))
 }
 
 /// Runs the selection on a blocking thread. Returns the places of clients in the order of preference, and the next state.
@@ -109,7 +84,8 @@ fn facts(task: TaskId, waiting: &[Waiting], clients: &[ClientId]) -> Vec<ClientF
     clients.iter().map(facts).collect()
 }
 
-/// Returns a number that stands for a client in one task. It is the same in all draws, and does not give away the id.
+/// Returns a number that stands for a client in one task. It is the same in all draws. Who knows the ids can compute it, like
+/// whoever writes the component and may list clients; it only keeps ids out of components and their states.
 fn key(task: TaskId, client: ClientId) -> u64 {
     let digest = BlobDigest::of(format!("{task} {client}").as_bytes());
     digest
@@ -117,4 +93,23 @@ fn key(task: TaskId, client: ClientId) -> u64 {
         .bytes()
         .take(16)
         .fold(0, |key, digit| key << 4 | u64::from(char::from(digit).to_digit(16).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_for_one_client_in_one_task() {
+        let task = |number| TaskId::from_random_bytes([number; 16]);
+        let client = |number| ClientId::from_random_bytes([number; 16]);
+        let keys: Vec<u64> =
+            [(1, 1), (1, 2), (2, 1), (2, 2)].map(|(of, one)| key(task(of), client(one))).into();
+        let mut different = keys.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), 4);
+        assert_eq!(keys[0], key(task(1), client(1)));
+        assert!(keys.iter().any(|key| key >> 32 != 0) && keys.iter().any(|key| key & 0xffff_ffff != 0));
+    }
 }

@@ -88,7 +88,7 @@ async fn a_flow_fills_its_places_by_the_component() {
 }
 
 #[tokio::test]
-async fn a_component_that_fails_ends_its_rounds_and_pauses_the_task() {
+async fn a_component_that_fails_pauses_its_task_at_once() {
     for (settings, before) in [
         ("select:twice", 0),
         ("select:stranger", 0),
@@ -97,23 +97,31 @@ async fn a_component_that_fails_ends_its_rounds_and_pauses_the_task() {
         ("select:state", 0),
         ("select:fail later", 2),
     ] {
-        let mut keys = keys(settings);
-        keys["abandoned_rounds_max"] = json!(before + 2);
-        let world = World::of(keys, &[STRANGE]).await;
-        world.drive_rounds(0..before + 3).await;
+        let world = World::of(keys(settings), &[STRANGE]).await;
+        world.drive_rounds(0..before + 2).await;
         let reasons: Vec<_> =
             world.rounds().await.iter().map(|record| record.round.phase.outcome().reason).collect();
         let drawn = vec![Some(AbandonReason::TooFewReports); before as usize];
-        let failed = vec![Some(AbandonReason::SelectionFailed); 2];
-        assert_eq!(reasons, [drawn, failed].concat(), "{settings}");
+        assert_eq!(reasons, [drawn, vec![Some(AbandonReason::SelectionFailed)]].concat(), "{settings}");
         let TaskState::Paused { reason, .. } = world.task().await.state else {
             panic!("{settings}: it pauses")
         };
-        let rounds = before + 2;
+        let rounds = before + 1;
         assert_eq!(reason, Some(PauseReason::FailedSelections { rounds, last_round: rounds }), "{settings}");
         assert_eq!(world.cohorts().await.len() as u64, before, "{settings}: a failed draw starts nobody");
         assert_eq!(world.selection_state().await.len() as u64, before, "{settings}: and keeps nothing");
     }
+}
+
+#[tokio::test]
+async fn a_flow_whose_component_fails_is_paused_too() {
+    let mut keys = keys("select:panic");
+    keys["scheduling"] = json!({ "kind": "buffered", "buffer_goal": 3, "concurrency": 5 });
+    let world = World::of(keys, &[STRANGE]).await;
+    world.drive(0, CLIENTS).await;
+    let TaskState::Paused { reason, .. } = world.task().await.state else { panic!("it pauses") };
+    assert_eq!(reason, Some(PauseReason::FailedSelections { rounds: 1, last_round: 1 }));
+    assert_eq!(world.cohorts().await, [[]; 0]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Explains the parts of a task that are WebAssembly components.
 
-use folkmoot_component::Component;
+use folkmoot_component::{Component, DRAW_FUEL_MAX};
 
 use super::quantity::grouped;
 
@@ -14,7 +14,7 @@ pub(super) fn selection(component: &Component) -> Vec<String> {
         ),
         format!(
             "It reads what clients report, such as losses, which nobody can verify, and keeps at most 1 MiB. {}",
-            limits("draw", component)
+            limits("draw", component.fuel_max.min(DRAW_FUEL_MAX), component)
         ),
     ]
 }
@@ -28,7 +28,7 @@ pub(super) fn aggregator(component: &Component) -> Vec<String> {
         ),
         format!(
             "At a commit, the coordinator reads all updates once, and once more for each pass that the component asks for. {}",
-            limits("commit", component)
+            limits("commit", component.fuel_max, component)
         ),
     ]
 }
@@ -42,15 +42,15 @@ pub(super) fn finalizer(component: &Component) -> Vec<String> {
         ),
         format!(
             "For each parameter, the coordinator keeps up to 8 values, as many as the component wants. {}",
-            limits("commit", component)
+            limits("commit", component.fuel_max, component)
         ),
     ]
 }
 
-fn limits(what: &str, component: &Component) -> String {
+fn limits(what: &str, fuel: u64, component: &Component) -> String {
     format!(
         "A {what} that needs more than {} instructions or {} MiB of memory fails.",
-        grouped(component.fuel_max),
+        grouped(fuel),
         component.memory_mib_max
     )
 }

@@ -1,4 +1,4 @@
-use super::program::{Program, copy};
+use super::program::{LICENCES, Program, copy};
 use super::{empty, read, write};
 use crate::process::{output, run, spelled, succeeds};
 use crate::workspace::{Failure, root, target};
@@ -11,6 +11,9 @@ const SCRIPTS: &str = "examples/deploy/debian";
 const UNIT: &str = "examples/deploy/systemd/folkmoot.service";
 /// The path of the program in the unit, and in the package.
 const PATHS: (&str, &str) = ("/usr/local/bin/folkmoot", "/usr/bin/folkmoot");
+
+/// The reason why this machine cannot make a package.
+pub const MISSING: &str = "dpkg-deb, dpkg-shlibdeps (of dpkg-dev) or systemd-sysusers is missing";
 
 /// Returns `true` if this machine has the programs that make and try a package.
 pub fn is_possible() -> bool {
@@ -34,7 +37,11 @@ pub fn make(program: &Program, folder: &Path) -> Result<PathBuf, Failure> {
     let unit = unit.join("\n").replace(PATHS.0, PATHS.1) + "\n";
     write(&package.join("usr/lib/systemd/system/folkmoot.service"), unit)?;
     copy(&format!("{SCRIPTS}/folkmoot.sysusers"), &package.join("usr/lib/sysusers.d/folkmoot.conf"))?;
-    copy("LICENSE-MIT", &package.join("usr/share/doc/folkmoot/copyright"))?;
+    let licences = LICENCES.map(|name| read(&root().join(name)));
+    let [apache, mit] = licences;
+    let copyright =
+        format!("Folkmoot has two licences. Choose one: MIT, or Apache 2.0.\n\n{}\n{}", mit?, apache?);
+    write(&package.join("usr/share/doc/folkmoot/copyright"), copyright)?;
     for (shell, path) in [
         ("bash", "bash-completion/completions/folkmoot"),
         ("zsh", "zsh/vendor-completions/_folkmoot"),

@@ -26,7 +26,15 @@ impl Program {
         let mut build = match debug {
             // The arguments of other stages, so that nothing is compiled twice.
             true => cargo(&["build", "--workspace", "--lib", "--test", "tidy", "--bin", "folkmoot"]),
-            false => cargo(&["build", "--release", "--package", "folkmoot-cli", "--features", "components"]),
+            false => cargo(&[
+                "build",
+                "--release",
+                "--locked",
+                "--package",
+                "folkmoot-cli",
+                "--features",
+                "components",
+            ]),
         };
         if debug {
             build.args(["--bin", "uniffi-bindgen"]);
@@ -67,7 +75,8 @@ pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-fn triple() -> Result<String, Failure> {
+/// Returns the platform of this machine.
+pub fn triple() -> Result<String, Failure> {
     let said = output(Command::new("rustc").arg("-vV"))?;
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))

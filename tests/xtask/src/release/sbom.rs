@@ -8,9 +8,18 @@ use std::path::{Path, PathBuf};
 /// The package of the program.
 const PROGRAM: &str = "folkmoot-cli";
 
-/// Writes the packages that the program is built from (CycloneDX 1.6).
+/// Writes the packages that the program is built from on this platform (CycloneDX 1.6).
 pub fn make(folder: &Path) -> Result<PathBuf, Failure> {
-    let metadata = output(&mut cargo(&["metadata", "--format-version", "1", "--locked"]))?;
+    let metadata = output(&mut cargo(&[
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+        "--features",
+        "folkmoot-cli/components",
+        "--filter-platform",
+        &program::triple()?,
+    ]))?;
     let metadata: Value =
         serde_json::from_str(&metadata).map_err(|error| Failure(format!("`cargo metadata`: {error}")))?;
     let path = folder.join(format!("folkmoot-{}.cdx.json", program::version()));

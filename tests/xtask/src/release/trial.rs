@@ -40,7 +40,13 @@ pub fn deb(file: &Path) -> Result<(), Failure> {
         let mut dpkg = Command::new("dpkg");
         // The system has no libraries. The scripts respect DPKG_ROOT, so they need no chroot.
         dpkg.arg(format!("--root={}", system.display()));
-        dpkg.args(["--force-depends", "--force-script-chrootless", "--force-not-root", "--log=/dev/null"]);
+        dpkg.args([
+            "--force-depends",
+            "--force-script-chrootless",
+            "--force-not-root",
+            "--force-bad-path",
+            "--log=/dev/null",
+        ]);
         dpkg.args(arguments);
         println!("xtask: release: {}", spelled(&dpkg));
         run(&mut dpkg)
@@ -61,6 +67,20 @@ pub fn deb(file: &Path) -> Result<(), Failure> {
         true => Err(Failure(format!("the package was removed, but {} is still there", program.display()))),
         false => Ok(()),
     }
+}
+
+/// Installs a wheel into a new environment, and imports it.
+pub fn wheel(file: &Path) -> Result<(), Failure> {
+    let folder = fresh("wheel")?;
+    let mut make = Command::new("python3");
+    run(make.args(["-m", "venv"]).arg(&folder))?;
+    let python = folder.join("bin/python");
+    let mut install = Command::new(&python);
+    install.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]).arg(file);
+    println!("xtask: release: {}", spelled(&install));
+    run(&mut install)?;
+    let mut import = Command::new(&python);
+    run(import.args(["-c", "import folkmoot; print(folkmoot.Device)"]).current_dir(&folder))
 }
 
 /// Runs a short demo with nothing in the environment, and checks that its model has learned.

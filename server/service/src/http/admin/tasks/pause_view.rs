@@ -18,7 +18,9 @@ pub async fn pause_view(
 ) -> Result<PauseView, StorageError> {
     let happened = match reason {
         PauseReason::FailedCommits { rounds, .. } => return Ok(failed_commits(reason, *rounds)),
-        PauseReason::FailedSelections { rounds, .. } => return Ok(failed_selections(reason, *rounds)),
+        PauseReason::FailedSelections { last_round, .. } => {
+            return Ok(failed_selections(reason, *last_round));
+        }
         PauseReason::AbandonedRounds { rounds, .. } => {
             format!("{rounds} rounds in a row were abandoned because too few updates arrived")
         }
@@ -60,12 +62,10 @@ fn failed_commits(reason: &PauseReason, rounds: u64) -> PauseView {
 }
 
 /// Explains rounds without a draw: only the component can fix that.
-fn failed_selections(reason: &PauseReason, rounds: u64) -> PauseView {
+fn failed_selections(reason: &PauseReason, round: u64) -> PauseView {
     PauseView {
         code: reason.code().into(),
-        reason: format!(
-            "{rounds} rounds in a row were abandoned, the last because the task's own selection failed (selection_failed)"
-        ),
+        reason: format!("the task's own selection failed in round {round} (selection_failed)"),
         remedy: "Read the error in the coordinator's log (level ERROR, code selection_failed). Then create a task with a corrected \
                  component, or resume this one if the next draw may succeed."
             .into(),
