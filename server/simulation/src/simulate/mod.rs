@@ -9,6 +9,7 @@ mod bench;
 mod canaries;
 mod client;
 mod collusion;
+mod contributions;
 mod data;
 mod drive;
 mod ended;
