@@ -166,12 +166,16 @@ fn of_property(task: &TaskDescription, found: &PropertyInference) -> Statement {
     let (noise, sum) = (percent(share(ViewKind::Noise)), percent(share(ViewKind::Sum)));
     let remedy = match (task.protection.is_masked(), task.privacy.local().is_some()) {
         (true, _) => format!(
-            "This task masks updates, so that the coordinator sees only sums ({sum} of the pairs here): keep it."
+            "This task masks updates, so that the coordinator sees only sums, which leave {sum} of the pairs here; add noise with \
+             privacy.kind = \"distributed\" if that is too much."
         ),
-        (false, true) => format!("In this task clients add noise ({noise} of the pairs here): keep it."),
+        (false, true) => format!(
+            "In this task clients add noise before they send an update, which leaves {noise} of the pairs here: keep it, and choose a \
+             smaller epsilon if that is too much."
+        ),
         (false, false) => format!(
-            "Noise on the device hides it better (privacy.kind = \"local\", {noise} of the pairs here), or a sum of updates \
-             (protection.secure_aggregation, {sum} of the pairs here)."
+            "Noise on the device (privacy.kind = \"local\") leaves {noise} of the pairs here, and a sum of updates \
+             (protection.secure_aggregation) leaves {sum}; switch on what brings them closer to 50 %."
         ),
     };
     Statement { attack: "property", meaning, remedy }

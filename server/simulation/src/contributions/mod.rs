@@ -1,10 +1,11 @@
-//! How much each client of a round has improved the model: Shapley values and leave-one-out values.
+//! The contributions of the clients of a round to its version: Shapley values and leave-one-out values.
 //!
 //! The utility of a set of clients is the metric, on the held-out examples, of the version that the coordinator would have made of
 //! their updates alone. Nothing is trained again (Song, Tong and Wei 2019, "Profit allocation for federated learning": one-round
 //! reconstruction, with the values of all rounds added up).
 
 mod coalition;
+mod contributing;
 mod game;
 mod limits;
 mod reconstruction;
@@ -13,7 +14,7 @@ mod shapley;
 mod text;
 mod totals;
 
-pub(crate) use limits::refuse_unfit;
+pub(crate) use contributing::{Contributing, RoundUpdates};
 pub(crate) use reconstruction::{Measuring, Reconstruction};
 pub use settings::ContributionSettings;
 pub(crate) use shapley::{Method, value_round};

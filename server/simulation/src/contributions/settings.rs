@@ -5,7 +5,7 @@ const EXACT_CLIENTS_MAX: usize = 12;
 /// The largest number of passes over the clients of a round.
 const PASSES_MAX: usize = 1_000;
 
-/// How the contributions of the clients are computed.
+/// The settings of the contributions of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContributionSettings {

@@ -6,7 +6,7 @@ use crate::chance::{Stream, shuffle};
 const CHANGE_MAX: f64 = 0.05;
 const ORDERS_OF_CHANGE: usize = 100;
 
-/// How the values of a round were computed.
+/// The source of the values of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     /// From all sets of its clients.

@@ -1,11 +1,8 @@
 //! Computes how much each client of a round has contributed to its version, from the updates that the coordinator has received.
 
-use folkmoot_coordinator::{
-    round::{Phase, Purpose},
-    task::TaskDescription,
-};
+use folkmoot_coordinator::round::{Phase, Purpose};
 use folkmoot_engine::Evaluator;
-use folkmoot_protocol::{Metric, RoundId, update::HEADER_BYTES};
+use folkmoot_protocol::update::HEADER_BYTES;
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRepository, ModelVersionRepository, RoundRecord, RoundRepository,
     TaskRepository,
@@ -13,66 +10,16 @@ use folkmoot_storage::{
 use folkmoot_training::parse_weights;
 use rand::Rng;
 
-use super::{Crowd, SimulateError, WorldSettings, world::World};
+use super::{SimulateError, world::World};
 use crate::{
     chance::Stream,
-    contributions::{
-        ContributionSettings, Contributions, Measuring, Reconstruction, Totals, refuse_unfit, value_round,
-    },
+    contributions::{Contributing, Measuring, Reconstruction, RoundUpdates, value_round},
 };
 
 /// The purpose of the random orders of a round's clients.
 const ORDERS: u64 = 16;
 /// The maximum number of values of all updates of a round together, which are in memory at once: 1 GiB.
 const VALUES_MAX: usize = 1 << 28;
-
-/// The contributions so far.
-pub(super) struct Contributing {
-    settings: ContributionSettings,
-    metric: Metric,
-    threads: usize,
-    evaluators: Vec<Evaluator>,
-    round: Option<RoundUpdates>,
-    totals: Totals,
-}
-
-/// The updates of a round that is about to be combined.
-struct RoundUpdates {
-    id: RoundId,
-    clients: Vec<usize>,
-    rows: Vec<Vec<f32>>,
-    reports: Vec<(u64, u64)>,
-}
-
-impl Contributing {
-    /// Begins to compute contributions, if the settings ask for them.
-    ///
-    /// # Errors
-    /// If the task does not fit, or no examples are held out for all clients together.
-    pub fn begin(
-        settings: &WorldSettings,
-        description: &TaskDescription,
-        crowd: &Crowd,
-        metric: Metric,
-        threads: usize,
-    ) -> Result<Option<Self>, SimulateError> {
-        let Some(settings) = settings.contributions else { return Ok(None) };
-        refuse_unfit(description).map_err(SimulateError::Data)?;
-        if crowd.held_out.is_none() {
-            let detail = "the contributions of the clients cannot be computed: there are no held-out examples on which to measure \
-                          the version without a client. Give them with --held-out, or set held_out_share above 0 and leave \
-                          held_out_of_clients away";
-            return Err(SimulateError::Data(detail.into()));
-        }
-        let totals = Totals::new(metric);
-        Ok(Some(Self { settings, metric, threads, evaluators: Vec::new(), round: None, totals }))
-    }
-
-    /// Returns the contributions.
-    pub fn end(self) -> Contributions {
-        self.totals.end()
-    }
-}
 
 impl World {
     /// Reads the updates of a round that is about to be combined, because the coordinator deletes them with the commit.

@@ -19,7 +19,6 @@ mod faults;
 mod kept;
 mod measure;
 mod outcome;
-mod own_metric;
 mod perform;
 mod polls;
 mod pool;

@@ -16,18 +16,17 @@ use super::{
     Crowd, DataSource, Outcome, Progress, SimulateError, WorldSettings,
     client::VirtualClient,
     collusion::Collusion,
-    contributions::Contributing,
     events::{Event, Queue},
     kept::Kept,
-    own_metric::OwnMetric,
     polls::Polls,
     pool::Pool,
-    recorder::Recorder,
+    recorder::{OwnMetric, Recorder},
     replaced,
     training::{Lesson, VersionModels},
 };
 use crate::{
     chance::Stream,
+    contributions::Contributing,
     device::{Device, Trace},
     functions::CallingProcess,
 };
@@ -155,7 +154,11 @@ impl World {
         description.token_share_max = None;
         replaced::replace(simulation.functions.as_deref(), &mut description)?;
         let metric = held_out_metric(&description);
-        let contributing = Contributing::begin(&settings, &description, &crowd, metric, threads)?;
+        let has_held_out = crowd.held_out.is_some();
+        let contributing = settings
+            .contributions
+            .map(|asked| Contributing::begin(asked, &description, has_held_out, metric, threads));
+        let contributing = contributing.transpose().map_err(SimulateError::Data)?;
         description = description.without_masks();
         let own_metric = (description.evaluation.is_none() && crowd.measures_itself())
             .then(|| OwnMetric::new(metric, evaluate_every));
