@@ -81,7 +81,7 @@ pub struct Args {
     /// The number of shadow models of the membership attack.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub shadows: usize,
-    /// The property that is guessed from updates: class:3, feature:5=1 or feature:5>0.5. Features are counted from 0. The
+    /// The property that is guessed from updates: class:3, feature:5=1 or above:5=0.5. Features are counted from 0. The
     /// default is the class with the most examples.
     #[arg(long, value_name = "PROPERTY")]
     pub property: Option<Property>,

@@ -47,7 +47,7 @@ pub enum CannotAttack {
     /// There is no property to guess.
     #[error(
         "the attack on a property needs labels that are classes, or a property of the features; name one with --property, for example \
-         --property \"feature:0>0.5\", or choose other attacks with --attacks"
+         --property above:0=0.5, or choose other attacks with --attacks"
     )]
     NoProperty,
     /// The property does not fit the data.

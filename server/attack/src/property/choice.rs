@@ -62,24 +62,23 @@ impl fmt::Display for Property {
 impl FromStr for Property {
     type Err = String;
 
-    /// Parses `class:3`, `feature:5=1` or `feature:5>0.5`. Features are counted from 0, after a table is encoded.
+    /// Parses `class:3`, `feature:5=1` or `above:5=0.5`. Features are counted from 0, after a table is encoded.
     fn from_str(text: &str) -> Result<Self, String> {
         let failed = || {
             format!(
-                "{text:?} is not a property: it must be class:NUMBER, feature:INDEX=VALUE or feature:INDEX>VALUE"
+                "{text:?} is not a property: it must be class:NUMBER, feature:INDEX=VALUE or above:INDEX=VALUE"
             )
         };
         let (kind, rest) = text.split_once(':').ok_or_else(failed)?;
-        let feature = |sign: char| -> Option<(usize, f32)> {
-            let (feature, value) = rest.split_once(sign)?;
+        let feature = || -> Option<(usize, f32)> {
+            let (feature, value) = rest.split_once('=')?;
             let value: f32 = value.trim().parse().ok()?;
             Some((feature.trim().parse().ok()?, Some(value).filter(|value| value.is_finite())?))
         };
         let found = match kind {
             "class" => rest.trim().parse().ok().map(Property::Class),
-            "feature" => feature('=')
-                .map(|(feature, value)| Property::FeatureIs(feature, value))
-                .or_else(|| feature('>').map(|(feature, value)| Property::FeatureAbove(feature, value))),
+            "feature" => feature().map(|(feature, value)| Property::FeatureIs(feature, value)),
+            "above" => feature().map(|(feature, value)| Property::FeatureAbove(feature, value)),
             _ => None,
         };
         found.ok_or_else(failed)
@@ -100,12 +99,12 @@ mod tests {
         for (text, property) in [
             ("class:3", Property::Class(3)),
             ("feature:5=1", Property::FeatureIs(5, 1.0)),
-            ("feature:0 > -0.5", Property::FeatureAbove(0, -0.5)),
+            ("above:0 = -0.5", Property::FeatureAbove(0, -0.5)),
         ] {
             assert_eq!(text.parse(), Ok(property));
         }
         for text in
-            ["", "class", "class:x", "feature:1", "feature:a=1", "feature:1=nan", "column:1=2", "feature:1>"]
+            ["", "class", "class:x", "feature:1", "feature:a=1", "feature:1=nan", "column:1=2", "above:1="]
         {
             assert!(text.parse::<Property>().is_err(), "{text}");
         }
