@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use super::{
     CannotAttack, Inputs,
-    inversion::InversionSettings,
-    limits::{ITERATIONS_MAX, RESTARTS_MAX, SEEDS_MAX, VICTIMS_MAX},
+    inversion::{InversionSettings, ViewChoice},
+    limits::{ITERATIONS_MAX, RESTARTS_MAX, SEEDS_MAX, UPDATES_MAX, UPDATES_MIN, VICTIMS_MAX},
     membership::MembershipSettings,
     picture::{Picture, PictureChoice},
     poisoning::{PoisoningSettings, attacks},
+    property::{Property, PropertySettings},
 };
 
 /// Attack a task before clients have it, and report what the attacks have found.
@@ -49,8 +50,8 @@ pub struct Args {
     /// The first seed. The default is that of the world.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The attacks, separated by commas: inversion, membership, poisoning, or kinds of poisoning such as sign_flip or
-    /// backdoor. By default, all that fit the task.
+    /// The attacks, separated by commas: inversion, membership, property, poisoning, or kinds of poisoning such as
+    /// sign_flip or backdoor. By default, all that fit the task.
     #[arg(long, value_name = "ATTACKS", value_delimiter = ',')]
     pub attacks: Vec<String>,
     /// The number of seeds with which each poisoning runs.
@@ -80,6 +81,19 @@ pub struct Args {
     /// The number of shadow models of the membership attack.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub shadows: usize,
+    /// The property that is guessed from updates: class:3, feature:5=1 or above:5=0.5. Features are counted from 0. The
+    /// default is the class with the most examples.
+    #[arg(long, value_name = "PROPERTY")]
+    pub property: Option<Property>,
+    /// The number of examples of a client whose property is guessed. The default is 32, or fewer if the data is small.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub property_examples: Option<u64>,
+    /// The share of these examples that have the property, at a client with it: above 0, at most 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.25)]
+    pub property_share: f64,
+    /// The number of updates from which a property is learned, and the number of those for which it is guessed.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(UPDATES_MIN..=UPDATES_MAX))]
+    pub property_updates: u64,
     /// The share of hostile clients under poisoning: above 0, below 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     pub hostile_share: f64,
@@ -105,6 +119,8 @@ pub struct Settings {
     pub inversion: Option<InversionSettings>,
     /// The settings of the attack on membership.
     pub membership: Option<MembershipSettings>,
+    /// The settings of the attack on a property.
+    pub property: Option<PropertySettings>,
     /// The settings of poisoning.
     pub poisoning: Option<PoisoningSettings>,
     /// The form of the pictures; `None` to show bars.
@@ -130,6 +146,13 @@ impl Args {
         };
         let share = self.hostile_share;
         range("--hostile-share", share, share > 0.0 && share < 1.0, "above 0 and below 1")?;
+        let of_property = self.property_share;
+        range(
+            "--property-share",
+            of_property,
+            of_property > 0.0 && of_property <= 1.0,
+            "above 0 and at most 1",
+        )?;
         if let Some(norm) = self.clipping_norm {
             let most = f64::from(inputs.description.grid.value_max);
             range("--clipping-norm", norm, norm > 0.0 && norm <= most, "above 0 and at most grid.value_max")?;
@@ -146,8 +169,13 @@ impl Args {
             value: seed as f64,
             allowed: "smaller, so that all seeds are numbers of 64 bits",
         })?;
+        let views = ViewChoice {
+            cohort: self.cohort,
+            clipping_norm: self.clipping_norm,
+            noise_multiplier: self.noise_multiplier,
+        };
         let has = |name: &str| self.attacks.is_empty() || self.attacks.iter().any(|attack| attack == name);
-        let families = ["inversion", "membership", "poisoning"];
+        let families = ["inversion", "membership", "property", "poisoning"];
         let kinds: Vec<String> =
             self.attacks.iter().filter(|attack| !families.contains(&attack.as_str())).cloned().collect();
         let seeds: Vec<u64> = (seed..=last).collect();
@@ -164,12 +192,11 @@ impl Args {
                 examples: self.victim_examples as usize,
                 iterations: self.iterations,
                 restarts: self.restarts,
-                cohort: self.cohort,
-                clipping_norm: self.clipping_norm,
-                noise_multiplier: self.noise_multiplier,
+                views,
                 is_picture: picture.is_some(),
             }),
             membership: has("membership").then_some(MembershipSettings { seed, shadows: self.shadows }),
+            property: has("property").then(|| self.property_settings(seed, views)),
             poisoning: match has_all_kinds {
                 true => Some(PoisoningSettings { kinds: Vec::new(), ..chosen }),
                 false => Some(chosen).filter(|chosen| !chosen.kinds.is_empty()),
@@ -177,6 +204,18 @@ impl Args {
             picture,
             is_chosen: !self.attacks.is_empty(),
         })
+    }
+
+    fn property_settings(&self, seed: u64, views: ViewChoice) -> PropertySettings {
+        PropertySettings {
+            seed,
+            property: self.property,
+            examples: self.property_examples.map(|count| count as usize),
+            share: self.property_share,
+            // Half of them have the property.
+            updates: self.property_updates.next_multiple_of(2) as usize,
+            views,
+        }
     }
 }
 
@@ -200,6 +239,8 @@ mod tests {
             ("--victims 65", "1..=64"),
             ("--iterations 100001", "0..=100000"),
             ("--restarts 0", "1..=100"),
+            ("--property-updates 10", "20..=2000"),
+            ("--property class", "it must be class:NUMBER"),
             ("--cohort 0", "1..=100000"),
             ("--picture 8", "8x8"),
         ] {

@@ -10,7 +10,7 @@ use crate::limits::{EXAMPLES_MIN, SHADOWS_MAX, SHADOWS_MIN};
 pub enum CannotAttack {
     /// The name of an attack is not known.
     #[error(
-        "`{name}` is not an attack ({reason}); choose from inversion, membership, poisoning, or a kind of poisoning such as \
+        "`{name}` is not an attack ({reason}); choose from inversion, membership, property, poisoning, or a kind of poisoning such as \
          sign_flip or backdoor"
     )]
     UnknownAttack {
@@ -43,6 +43,41 @@ pub enum CannotAttack {
     Personal {
         /// The attack, for people.
         attack: &'static str,
+    },
+    /// There is no property to guess.
+    #[error(
+        "the attack on a property needs labels that are classes, or a property of the features; name one with --property, for example \
+         --property above:0=0.5, or choose other attacks with --attacks"
+    )]
+    NoProperty,
+    /// The property does not fit the data.
+    #[error(
+        "--property is {property}, but the data has {features} features, counted from 0, and classes only if its labels are classes; \
+         choose a property that examples can have"
+    )]
+    PropertyUnfit {
+        /// The property.
+        property: String,
+        /// The number of features.
+        features: usize,
+    },
+    /// Too few examples have the property, or too few do not.
+    #[error(
+        "{with} examples have the property {property} and {without} do not, but the attack on a property needs {needed_with} with it and \
+         {needed_without} without it, for both halves of the data; lower --property-examples or --property-share, or choose another \
+         --property"
+    )]
+    PropertyTooRare {
+        /// The property.
+        property: String,
+        /// The number of examples that have it.
+        with: usize,
+        /// The number of examples that do not.
+        without: usize,
+        /// The number of examples with it that are needed.
+        needed_with: usize,
+        /// The number of examples without it that are needed.
+        needed_without: usize,
     },
     /// No part of the inversion applies.
     #[error(
@@ -130,6 +165,9 @@ impl CannotAttack {
             self,
             Self::NoClasses { .. }
                 | Self::Lookup
+                | Self::NoProperty
+                | Self::PropertyUnfit { .. }
+                | Self::PropertyTooRare { .. }
                 | Self::Personal { .. }
                 | Self::NothingToInvert { .. }
                 | Self::NoHeldOut

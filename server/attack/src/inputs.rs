@@ -67,7 +67,7 @@ impl Inputs {
         Simulation {
             description,
             onnx: self.onnx.clone(),
-            settings,
+            settings: WorldSettings { contributions: None, ..settings },
             source,
             trace: self.trace.clone(),
             threads: self.threads,

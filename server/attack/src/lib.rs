@@ -10,6 +10,7 @@ mod parallel;
 mod picture;
 pub mod poisoning;
 mod progress;
+pub mod property;
 mod purpose;
 mod report;
 mod rounds;

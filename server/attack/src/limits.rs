@@ -11,6 +11,10 @@ pub const SHADOWS_MIN: usize = 4;
 pub const SHADOWS_MAX: usize = 256;
 /// The maximum number of victims.
 pub const VICTIMS_MAX: u64 = 64;
+/// The minimum number of updates from which a property is learned, and of those for which it is guessed.
+pub const UPDATES_MIN: u64 = 20;
+/// The maximum number of these updates, because the attack inverts a matrix of this size.
+pub const UPDATES_MAX: u64 = 2_000;
 /// The maximum number of seeds of poisoning.
 pub const SEEDS_MAX: u64 = 100;
 /// The maximum number of steps of a search.

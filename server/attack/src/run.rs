@@ -33,6 +33,12 @@ pub async fn attack(
         }
         None => None,
     };
+    let property = match &settings.property {
+        Some(property) => {
+            fitting(crate::property::guess(inputs, property, progress), settings, &mut left_out)?
+        }
+        None => None,
+    };
     let poisoning = match &settings.poisoning {
         Some(poisoning) => {
             let poisoned = Box::pin(poison(inputs, poisoning, progress)).await;
@@ -49,6 +55,7 @@ pub async fn attack(
         left_out,
         inversion,
         membership,
+        property,
         poisoning,
         picture: settings.picture,
     };

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::{
     CannotAttack, Inputs, Picture, Settings, Silent, attack,
     inputs::subset,
-    inversion::{InversionSettings, ViewKind},
+    inversion::{InversionSettings, ViewChoice, ViewKind},
     membership::MembershipSettings,
     poisoning::PoisoningSettings,
+    property::{Property, PropertySettings},
 };
 
 const MODEL: &[u8] = include_bytes!("../../../examples/digits/model.onnx");
@@ -52,9 +53,7 @@ fn inversion() -> InversionSettings {
         examples: 1,
         iterations: 3,
         restarts: 1,
-        cohort: None,
-        clipping_norm: None,
-        noise_multiplier: None,
+        views: ViewChoice::default(),
         is_picture: true,
     }
 }
@@ -63,6 +62,14 @@ fn settings(inputs: &Inputs) -> Settings {
     Settings {
         inversion: Some(inversion()),
         membership: Some(MembershipSettings { seed: 5, shadows: 4 }),
+        property: Some(PropertySettings {
+            seed: 5,
+            property: Some(Property::Class(3)),
+            examples: Some(16),
+            share: 0.25,
+            updates: 60,
+            views: ViewChoice::default(),
+        }),
         poisoning: Some(PoisoningSettings {
             kinds: vec!["sign_flip".into(), "label_flip".into(), "backdoor".into()],
             seeds: vec![5, 6],
@@ -93,15 +100,24 @@ async fn all_attacks_report_on_the_digits() {
     for roc in [&variant.loss_threshold, &variant.likelihood_ratio] {
         assert!((0.3..=0.9).contains(&roc.auc), "{roc:?}");
     }
+    let property = report.property.as_ref().unwrap();
+    let auc = property.views.iter().map(|view| view.roc.auc).collect::<Vec<f64>>();
+    assert!(auc[0] > 0.9 && auc[1] < 0.8 && auc[2] <= auc[0], "noise hides a class: {auc:?}");
+    assert!(property.views.iter().all(|view| (view.auc_low..=view.auc_high).contains(&view.roc.auc)));
+    assert_eq!(
+        (property.property.as_str(), property.with_property, property.victim_updates),
+        ("class 3", 4, 60)
+    );
     let poisoning = report.poisoning.as_ref().unwrap();
     let names: Vec<&str> = poisoning.attacks.iter().map(|outcome| outcome.summary.variant.as_str()).collect();
     assert_eq!(names, ["no attack", "sign_flip", "label_flip", "backdoor"]);
     assert!(poisoning.attacks[0].success.is_none() && poisoning.attacks[3].success.is_some());
-    assert_eq!(report.statements.len(), 3);
+    assert_eq!(report.statements.len(), 4);
     let html = report.html().unwrap();
     for part in [
         "Inversion of updates",
         "Members found",
+        "Property of a client",
         "sign_flip",
         "rgb(255,255,255)",
         "the difference in held-out accuracy",
@@ -129,10 +145,35 @@ async fn attacks_that_do_not_fit_are_left_out_or_refused() {
     assert!(refused.to_string().contains("--attacks"), "{refused}");
     let open = Settings { is_chosen: false, ..chosen };
     let report = Box::pin(attack(&inputs, &open, &Silent)).await.unwrap();
-    assert_eq!((report.left_out.len(), report.statements.len()), (2, 0));
+    // The chosen property is a class, and there are none any more.
+    assert_eq!((report.left_out.len(), report.statements.len()), (3, 0), "{:?}", report.left_out);
     let few = Inputs { training: subset(&inputs.training, &[0, 1]).unwrap(), ..inputs };
     let refused = Box::pin(attack(&few, &open, &Silent)).await.unwrap_err();
     assert!(matches!(refused, CannotAttack::TooFewExamples { found: 2 }), "{refused}");
+}
+
+#[tokio::test]
+async fn a_property_of_the_features_is_guessed_and_must_be_one_of_the_data() {
+    let inputs = inputs(&json!({}));
+    let chosen = |property: Property| Settings {
+        inversion: None,
+        membership: None,
+        poisoning: None,
+        property: settings(&inputs).property.map(|one| PropertySettings { property: Some(property), ..one }),
+        ..settings(&inputs)
+    };
+    let bright = chosen(Property::FeatureAbove(20, 0.9));
+    let report = Box::pin(attack(&inputs, &bright, &Silent)).await.unwrap();
+    let found = report.property.as_ref().unwrap();
+    assert_eq!(found.property, "feature 20 > 0.9");
+    assert!(report.text().contains("property feature 20 > 0.9") && report.statements.len() == 1);
+    for (property, word) in [
+        (Property::FeatureIs(64, 0.0), "64 features"),
+        (Property::FeatureIs(0, 3.0), "0 examples have the property"),
+    ] {
+        let refused = Box::pin(attack(&inputs, &chosen(property), &Silent)).await.unwrap_err();
+        assert!(refused.to_string().contains(word), "{refused}");
+    }
 }
 
 #[tokio::test]
@@ -141,7 +182,7 @@ async fn the_tasks_own_privacy_is_the_noise() {
         "kind": "local", "epsilon": 8.0, "delta": 1e-5, "clipping_norm": 0.5, "noise_multiplier": 2.0,
     } });
     let inputs = inputs(&local);
-    let settings = Settings { membership: None, poisoning: None, ..settings(&inputs) };
+    let settings = Settings { membership: None, poisoning: None, property: None, ..settings(&inputs) };
     let report = Box::pin(attack(&inputs, &settings, &Silent)).await.unwrap();
     let found = report.inversion.unwrap();
     assert_eq!((found.views[1].clipping_norm, found.views[1].noise_multiplier), (Some(0.5), Some(2.0)));

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod chart;
 pub mod compare;
+pub mod contributions;
 pub mod functions;
 pub mod record;
 pub mod report;

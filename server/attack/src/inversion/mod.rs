@@ -20,10 +20,11 @@ mod view;
 pub use domain::PSNR_MAX;
 use folkmoot_engine::{TrainedPart, TrainingPlan};
 pub use outcome::{Attempt, Inversion, Seen, Victim, ViewSummary};
-pub use view::{View, ViewKind};
+pub use view::{View, ViewChoice, ViewKind};
+pub(crate) use view::{median_norm, noised, views};
 
+pub(crate) use self::client::Client;
 use self::{
-    client::Client,
     domain::Domain,
     layout::tensors,
     probes::probe,
@@ -44,12 +45,8 @@ pub struct InversionSettings {
     pub iterations: u64,
     /// The number of starts of each search.
     pub restarts: u64,
-    /// The number of updates in a sum; `None` for that of the task's rounds.
-    pub cohort: Option<u64>,
-    /// The clipping norm of the view with noise; `None` for that of the task.
-    pub clipping_norm: Option<f64>,
-    /// The noise multiplier of the view with noise; `None` for that of the task.
-    pub noise_multiplier: Option<f64>,
+    /// The numbers of the views.
+    pub views: ViewChoice,
     /// True if the features are the pixels of a picture.
     pub is_picture: bool,
 }

@@ -2,11 +2,7 @@ use std::collections::BTreeSet;
 
 use folkmoot_engine::{Model, TrainError, TrainingPlan};
 use folkmoot_simulation::chance::{Stream, below, shuffle, uniform};
-use folkmoot_update::{clip_norm, noise::add_noise};
-use rand_chacha::{
-    ChaCha20Rng,
-    rand_core::{Rng, SeedableRng},
-};
+use rand_chacha::rand_core::Rng;
 
 use super::{
     InversionSettings,
@@ -15,7 +11,7 @@ use super::{
     outcome::{Attempt, Inversion, Seen, Victim},
     probes::{Weaknesses, one},
     search::{Found, descend, distance},
-    view::{View, ViewKind, views},
+    view::{View, ViewKind, median_norm, noised, views},
 };
 use crate::{CannotAttack, Inputs, purpose};
 
@@ -61,14 +57,11 @@ impl<'a> Scene<'a> {
         let held = order.chunks_exact(each).take(settings.victims).map(<[usize]>::to_vec).collect();
         let mut scene = Self { inputs, settings, known, held, views: Vec::new() };
         let mut client = scene.client();
-        let norms = scene.held.iter().map(|held| {
-            let update = client.update(&scene.inputs.training.examples.subset(held)?)?;
-            Ok(update.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt())
-        });
-        let mut norms: Vec<f64> = norms.collect::<Result<_, CannotAttack>>()?;
-        norms.sort_by(f64::total_cmp);
-        let median = norms.get(norms.len() / 2).copied().filter(|norm| *norm > 0.0);
-        scene.views = views(&inputs.description, settings, median.unwrap_or(1.0));
+        let updates =
+            scene.held.iter().map(|held| Ok(client.update(&scene.inputs.training.examples.subset(held)?)?));
+        let updates: Vec<Vec<f32>> = updates.collect::<Result<_, CannotAttack>>()?;
+        let median = median_norm(&updates);
+        scene.views = views(&inputs.description, settings.views, median.unwrap_or(1.0));
         Ok(scene)
     }
 
@@ -154,14 +147,8 @@ impl<'a> Scene<'a> {
                 Ok(Client::new(&self.known.model, plan, rng.next_u64()).update(&own)?)
             }
             ViewKind::Noise => {
-                let mut update = self.client().update(&own)?;
-                let grid = &self.inputs.description.grid;
-                let steps = grid.norm_steps(view.clipping_norm.unwrap_or_default());
-                clip_norm(&mut update, grid, steps);
-                let scale = view.noise_multiplier.unwrap_or_default() * steps as f64;
-                let mut noise = ChaCha20Rng::seed_from_u64(rng.next_u64());
-                add_noise(&mut update, grid, (scale.ceil() as u64).max(1), &mut noise)?;
-                Ok(update)
+                let update = self.client().update(&own)?;
+                Ok(noised(update, &self.inputs.description.grid, view, rng.next_u64())?)
             }
             ViewKind::Sum => {
                 let mut client = self.client();

@@ -3,7 +3,12 @@
 use folkmoot_coordinator::{privacy::PrivacyChoice, task::TaskDescription};
 use serde::Serialize;
 
-use super::InversionSettings;
+use folkmoot_protocol::ValueGrid;
+use folkmoot_update::{
+    clip_norm,
+    noise::{NoiseError, add_noise},
+};
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
 /// The noise multiplier of the view with noise, if neither the task nor the operator gives one.
 const NOISE_MULTIPLIER: f64 = 1.0;
@@ -50,8 +55,45 @@ pub struct View {
     pub clients: Option<u64>,
 }
 
+/// The numbers of the views that an operator may choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ViewChoice {
+    /// The number of updates in a sum; `None` for that of the task's rounds.
+    pub cohort: Option<u64>,
+    /// The clipping norm of the view with noise; `None` for that of the task.
+    pub clipping_norm: Option<f64>,
+    /// The noise multiplier of the view with noise; `None` for that of the task.
+    pub noise_multiplier: Option<f64>,
+}
+
+/// Returns the median length of updates; `None` if it is 0 or there are no updates.
+pub(crate) fn median_norm(updates: &[Vec<f32>]) -> Option<f64> {
+    let norm = |update: &Vec<f32>| update.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+    let mut norms: Vec<f64> = updates.iter().map(norm).collect();
+    norms.sort_by(f64::total_cmp);
+    norms.get(norms.len() / 2).copied().filter(|norm| *norm > 0.0)
+}
+
+/// Returns an update as a device sends it in the view with noise that is not the plan's own: clipped, and with noise from a seed.
+///
+/// # Errors
+/// If the noise cannot be added.
+pub(crate) fn noised(
+    mut update: Vec<f32>,
+    grid: &ValueGrid,
+    view: &View,
+    seed: u64,
+) -> Result<Vec<f32>, NoiseError> {
+    let steps = grid.norm_steps(view.clipping_norm.unwrap_or_default());
+    clip_norm(&mut update, grid, steps);
+    let scale = view.noise_multiplier.unwrap_or_default() * steps as f64;
+    let mut noise = ChaCha20Rng::seed_from_u64(seed);
+    add_noise(&mut update, grid, (scale.ceil() as u64).max(1), &mut noise)?;
+    Ok(update)
+}
+
 /// Returns the three views of an update. `norm` is the median norm of plain updates.
-pub fn views(task: &TaskDescription, settings: &InversionSettings, norm: f64) -> Vec<View> {
+pub fn views(task: &TaskDescription, settings: ViewChoice, norm: f64) -> Vec<View> {
     let plain = View {
         kind: ViewKind::Plain,
         description: "The update as a client computes it, without clipping, noise or masks.".into(),
@@ -79,7 +121,7 @@ pub fn views(task: &TaskDescription, settings: &InversionSettings, norm: f64) ->
     vec![plain, noise, sum]
 }
 
-fn noise_view(task: &TaskDescription, settings: &InversionSettings, norm: f64, plain: &View) -> View {
+fn noise_view(task: &TaskDescription, settings: ViewChoice, norm: f64, plain: &View) -> View {
     let view = |norm: Option<f64>, multiplier: f64, is_example_privacy: bool, description: String| View {
         kind: ViewKind::Noise,
         description,

@@ -4,13 +4,17 @@ mod inversion_page;
 mod membership_page;
 mod page;
 mod poisoning_page;
+mod property_page;
 mod statements;
 mod text;
 
 use serde::Serialize;
 pub(crate) use statements::statements;
 
-use crate::{inversion::Inversion, membership::Membership, picture::Picture, poisoning::Poisoning};
+use crate::{
+    inversion::Inversion, membership::Membership, picture::Picture, poisoning::Poisoning,
+    property::PropertyInference,
+};
 
 /// The result of all attacks on a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +35,8 @@ pub struct Report {
     pub inversion: Option<Inversion>,
     /// The attack on membership.
     pub membership: Option<Membership>,
+    /// The attack on a property.
+    pub property: Option<PropertyInference>,
     /// The poisoning by hostile clients.
     pub poisoning: Option<Poisoning>,
     /// The form of the pictures.

@@ -37,6 +37,9 @@ impl Report {
         if let Some(membership) = &self.membership {
             document.section("Membership", &super::membership_page::body(membership)?);
         }
+        if let Some(property) = &self.property {
+            document.section("Property of a client", &super::property_page::body(property)?);
+        }
         if let Some(poisoning) = &self.poisoning {
             document.section("Poisoning", &super::poisoning_page::body(poisoning)?);
         }

@@ -9,6 +9,7 @@ use crate::{
     inversion::{Inversion, ViewKind, ViewSummary},
     membership::Membership,
     poisoning::{Poisoning, PoisoningOutcome},
+    property::PropertyInference,
 };
 
 /// A reconstruction with at most this share of a random guess's error gives an example away.
@@ -26,8 +27,9 @@ const SUCCESS: f64 = 0.2;
 pub fn statements(task: &TaskDescription, report: &Report) -> Vec<Statement> {
     let inversion = report.inversion.as_ref().map(|inversion| of_inversion(task, inversion));
     let membership = report.membership.as_ref().map(|membership| of_membership(task, membership));
+    let property = report.property.as_ref().map(|property| of_property(task, property));
     let poisoning = report.poisoning.as_ref().map(|poisoning| of_poisoning(task, poisoning));
-    [inversion, membership, poisoning].into_iter().flatten().collect()
+    [inversion, membership, property, poisoning].into_iter().flatten().collect()
 }
 
 fn of_inversion(task: &TaskDescription, inversion: &Inversion) -> Statement {
@@ -142,6 +144,41 @@ impl Success {
     fn gain(&self) -> f64 {
         self.with - self.without
     }
+}
+
+fn of_property(task: &TaskDescription, found: &PropertyInference) -> Statement {
+    let view = |kind: ViewKind| found.views.iter().find(|view| view.view.kind == kind);
+    let share = |kind| view(kind).map_or(0.5, |view| view.roc.auc);
+    let is_seen = view(ViewKind::Plain).is_some_and(|view| view.auc_low > 0.5);
+    let PropertyInference { property, with_property, examples, .. } = found;
+    let meaning = match is_seen {
+        true => format!(
+            "Whoever sees single updates tells a client with {with_property} of {examples} examples with the property {property} from a client without \
+             any in {} of the pairs; 50 % is chance.",
+            percent(share(ViewKind::Plain))
+        ),
+        false => format!(
+            "The attack tried here does not tell a client with {with_property} of {examples} examples with the property {property} from a client without \
+             any ({} of the pairs; 50 % is chance), but better attacks may.",
+            percent(share(ViewKind::Plain))
+        ),
+    };
+    let (noise, sum) = (percent(share(ViewKind::Noise)), percent(share(ViewKind::Sum)));
+    let remedy = match (task.protection.is_masked(), task.privacy.local().is_some()) {
+        (true, _) => format!(
+            "This task masks updates, so that the coordinator sees only sums, which leave {sum} of the pairs here; add noise with \
+             privacy.kind = \"distributed\" if that is too much."
+        ),
+        (false, true) => format!(
+            "In this task clients add noise before they send an update, which leaves {noise} of the pairs here: keep it, and choose a \
+             smaller epsilon if that is too much."
+        ),
+        (false, false) => format!(
+            "Noise on the device (privacy.kind = \"local\") leaves {noise} of the pairs here, and a sum of updates \
+             (protection.secure_aggregation) leaves {sum}; switch on what brings them closer to 50 %."
+        ),
+    };
+    Statement { attack: "property", meaning, remedy }
 }
 
 fn of_poisoning(task: &TaskDescription, poisoning: &Poisoning) -> Statement {

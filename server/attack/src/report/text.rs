@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::{Report, or_dash, percent};
+use super::{Report, or_dash, percent, property_page};
 
 impl Report {
     /// Formats the report for a terminal.
@@ -42,6 +42,9 @@ impl Report {
                 }
             }
             text += "\n";
+        }
+        if let Some(property) = &self.property {
+            text += &property_page::text(property);
         }
         if let Some(poisoning) = &self.poisoning {
             let _ = writeln!(

@@ -8,7 +8,6 @@ use folkmoot_simulation::{
     simulate::WorldSettings,
 };
 
-use super::partition;
 use crate::{CliError, output::OutputArgs};
 use folkmoot_settings::toml_file;
 
@@ -51,7 +50,7 @@ pub struct Args {
     pub seed: Option<u64>,
     /// The split of the examples over the clients: iid, natural, shards:2, dirichlet:0.5, quantity_skew:1.5 or
     /// feature_skew:0.1.
-    #[arg(long, value_name = "KIND", value_parser = partition::parse)]
+    #[arg(long, value_name = "KIND", value_parser = Partition::named)]
     pub partition: Option<Partition>,
     /// End the simulation after this many virtual hours, even if the task has not ended.
     #[arg(long, value_name = "HOURS")]
@@ -85,6 +84,10 @@ pub struct Args {
     /// output: selection, aggregator, finalizer. `folkmoot.simulate` of the Python package does so.
     #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = Role::named, conflicts_with = "compare")]
     pub functions: Vec<Role>,
+    /// Compute how much each client contributes to the held-out metric: Shapley and leave-one-out values, summed over
+    /// the rounds. It trains nothing, but measures many models. `[contributions]` of the world has the settings.
+    #[arg(long)]
+    pub contributions: bool,
     /// The format of the file with the rounds: csv, jsonl or parquet.
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = format)]
     pub results: Format,
@@ -104,6 +107,9 @@ impl Args {
         settings.hours_max = self.hours.unwrap_or(settings.hours_max);
         if let Some(partition) = &self.partition {
             settings.partition = partition.clone();
+        }
+        if self.contributions {
+            settings.contributions.get_or_insert_default();
         }
         settings.validate().map_err(|error| CliError::new(error.to_string()))?;
         Ok(settings)

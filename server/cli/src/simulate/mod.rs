@@ -2,7 +2,6 @@
 
 mod args;
 mod compare;
-mod partition;
 mod results;
 mod screen;
 mod variants;
@@ -16,6 +15,7 @@ use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_data::{Dataset, ReadOptions, schema::TableSchema};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_simulation::{
+    contributions::Contributions,
     device::Trace,
     functions::CallingProcess,
     simulate::{DataSource, Outcome, SimulateError, Simulation, WorldSettings, simulate},
@@ -46,6 +46,9 @@ struct Summary {
     best_metric: Option<f64>,
     bytes_down: u64,
     bytes_up: u64,
+    /// The contributions of the clients; absent if they were not computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contributions: Option<Contributions>,
     /// The path of the report.
     output: Option<String>,
 }
@@ -210,6 +213,7 @@ fn summary(outcome: &Outcome, seconds: f64, written: Option<String>) -> Summary 
         best_metric: metrics.reduce(f64::max),
         bytes_down: outcome.rounds.iter().map(|row| row.bytes_down).sum(),
         bytes_up: outcome.rounds.iter().map(|row| row.bytes_up).sum(),
+        contributions: outcome.contributions.clone(),
         output: written,
     }
 }
@@ -231,7 +235,9 @@ fn text(summary: &Summary) -> String {
          held out        {metric}\n\
          virtual time    {virtual_seconds:.0} s\n\
          real time       {seconds:.1} s\n\
-         client rounds   {client_rounds} ({:.0} a second), {} check-ins{output}",
-        summary.client_rounds_per_second, summary.check_ins
+         client rounds   {client_rounds} ({:.0} a second), {} check-ins{output}{}",
+        summary.client_rounds_per_second,
+        summary.check_ins,
+        summary.contributions.as_ref().map(|one| format!("\n\n{}", one.text())).unwrap_or_default()
     )
 }

@@ -111,6 +111,7 @@ fn report(description: &TaskDescription, settings: &WorldSettings, outcome: &Out
             settings: pairs.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             rounds: outcome.rounds.clone(),
             client_metrics: outcome.client_metrics.clone(),
+            contributions: outcome.contributions.clone(),
         }],
     }
 }

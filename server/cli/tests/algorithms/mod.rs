@@ -2,6 +2,7 @@
 
 mod clusters;
 mod components;
+mod contributions;
 mod convex;
 mod drift;
 mod drift_rules;

@@ -122,6 +122,7 @@ impl Curves<'_> {
             y: Axis { name: self.y.to_owned(), scale },
             bands: Vec::new(),
             lines: lines.collect(),
+            front: None,
         };
         let names = self.lines.iter().enumerate().map(|(colour, (name, _))| (colour, name.clone()));
         Figure { plot, names: names.collect(), note: self.note.clone() }

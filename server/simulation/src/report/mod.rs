@@ -4,10 +4,12 @@
 //! follows the reader's choice of the light or dark theme, and prints in the light theme.
 
 mod axis;
+mod bars;
 mod base;
 mod charts;
 mod colours;
 mod comparison;
+mod contributions;
 mod document;
 mod error;
 mod fairness;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    RUNS_MAX, Report, ReportError, charts, colours, figure::Figure, html::Escaped, legend::legend, tables,
+    RUNS_MAX, Report, ReportError, charts, colours, contributions, figure::Figure, html::Escaped,
+    legend::legend, tables,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -26,6 +27,16 @@ impl Report {
                 false => String::new(),
             };
             page.section(part.title, &(legend + &figures(&part.figures)?));
+        }
+        let mut valued = String::new();
+        for run in &self.runs {
+            let name = Some(run.name.as_str()).filter(|_| self.runs.len() > 1);
+            if let Some(found) = &run.contributions {
+                valued += &contributions::section(&self.metric, name, found)?;
+            }
+        }
+        if !valued.is_empty() {
+            page.section("Contributions of the clients", &valued);
         }
         let runs = self.runs.iter().map(|run| (run.name.as_str(), run.settings.as_slice()));
         let settings = tables::settings(runs, true);

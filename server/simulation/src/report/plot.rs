@@ -38,6 +38,16 @@ pub(super) struct Plot {
     /// The areas behind the lines.
     pub(super) bands: Vec<Band>,
     pub(super) lines: Vec<Line>,
+    /// A front behind the lines; `None` for most plots.
+    pub(super) front: Option<Front>,
+}
+
+/// The border of what is reached, and the points that reach it.
+pub(super) struct Front {
+    /// The corners of the border, in order.
+    pub(super) line: Vec<(f64, f64)>,
+    /// The points, each of which gets a ring.
+    pub(super) places: Vec<(f64, f64)>,
 }
 
 /// An axis: its name and its scale.
@@ -83,6 +93,7 @@ impl Plot {
             y: Axis { name: y_name.to_owned(), scale: y },
             bands: Vec::new(),
             lines,
+            front: None,
         })
     }
 
@@ -102,6 +113,14 @@ impl Plot {
             let upper = band.ends.iter().rev().map(|(x, _, high)| self.place((*x, *high)));
             let style = colours::line(band.colour).mix(BAND_OPACITY).filled();
             area.draw(&Polygon::new(lower.chain(upper).collect::<Vec<_>>(), style))?;
+        }
+        if let Some(front) = &self.front {
+            let corners: Vec<(i32, i32)> = front.line.iter().map(|corner| self.place(*corner)).collect();
+            area.draw(&PathElement::new(corners, colours::axis().stroke_width(THIN)))?;
+            for place in &front.places {
+                let ring = colours::text().stroke_width(STRONG);
+                area.draw(&Circle::new(self.place(*place), 7 * PIXEL, ring))?;
+            }
         }
         let has_marks = self.lines.iter().all(|line| line.points.len() <= MARKS_MAX);
         for line in &self.lines {

@@ -1,4 +1,4 @@
-use crate::record::RoundRow;
+use crate::{contributions::Contributions, record::RoundRow};
 
 /// The input of a report.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,8 @@ pub struct Run {
     pub rounds: Vec<RoundRow>,
     /// The metric of each client in the last version that was measured; empty if the clients do not measure.
     pub client_metrics: Vec<f64>,
+    /// The contributions of the clients; `None` if they were not computed.
+    pub contributions: Option<Contributions>,
 }
 
 /// The meaning of [`RoundRow::held_out_metric`].

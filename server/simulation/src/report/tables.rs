@@ -95,7 +95,7 @@ fn points(metric: &Metric, value: f64) -> String {
 }
 
 /// Formats a share in percent.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{} %", number((1e4 * share).round() / 100.0))
 }
 

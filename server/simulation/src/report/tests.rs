@@ -36,6 +36,7 @@ fn run(name: &str, rounds: u64, best: f64, speed: f64) -> Run {
         settings,
         rounds: (1..=rounds).map(row).collect(),
         client_metrics: Vec::new(),
+        contributions: None,
     }
 }
 

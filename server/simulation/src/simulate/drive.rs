@@ -41,7 +41,11 @@ impl World {
     pub async fn drive(&mut self) -> Result<(), SimulateError> {
         self.wakes_at = u64::MAX;
         let Some(coordinator) = self.coordinator.clone() else { return Ok(()) };
-        while Box::pin(drive_task(&coordinator, self.task, self.server_now())).await? {
+        loop {
+            self.read_updates().await?;
+            if !Box::pin(drive_task(&coordinator, self.task, self.server_now())).await? {
+                break;
+            }
             self.record().await?;
         }
         // The coordinator has abandoned the round, and would try the function again.

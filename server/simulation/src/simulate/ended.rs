@@ -45,6 +45,7 @@ impl World {
         self.recorder.last_end = seconds;
         match &record.round.phase {
             Phase::Committed { cohort, accepted, version, .. } => {
+                self.value_clients(record).await?;
                 let found = self.storage.model_version(self.task, *version).await?;
                 let made = found
                     .ok_or_else(|| SimulateError::Client(format!("the task has no version {version}")))?;

@@ -8,7 +8,7 @@ use folkmoot_rounds::registry::{self, evaluation_data};
 use folkmoot_storage::{ModelVersionRecord, TaskRepository};
 use folkmoot_training::OwnTensors;
 
-use super::{SimulateError, client::VirtualClient, own_metric::OwnMetric, world::World};
+use super::{SimulateError, client::VirtualClient, recorder::OwnMetric, world::World};
 use crate::spread::Fairness;
 
 /// The maximum number of clients that measure a version: the first ones.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use folkmoot_coordinator::task::TaskState;
 
-use crate::record::RoundRow;
+use crate::{contributions::Contributions, record::RoundRow};
 
 /// The result of a simulation.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Outcome {
     /// The metric of each client on its own held-out examples, in the last version that was measured. It is empty if the clients do
     /// not measure. Values that are not finite are left out.
     pub client_metrics: Vec<f64>,
+    /// The contributions of the clients; `None` unless the world asks for them.
+    pub contributions: Option<Contributions>,
     /// The state of the task at the end.
     pub state: TaskState,
     /// The number of virtual seconds that passed.

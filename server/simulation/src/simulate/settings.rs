@@ -1,7 +1,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::SimulateError;
-use crate::{attack::Adversary, device::DeviceModel, partition::Partition, synthetic::Synthetic};
+use crate::{
+    attack::Adversary, contributions::ContributionSettings, device::DeviceModel, partition::Partition,
+    synthetic::Synthetic,
+};
 
 /// The settings of the world in which a task is simulated. They come from a TOML file beside the task file, and every
 /// setting has a default.
@@ -29,6 +32,9 @@ pub struct WorldSettings {
     pub adversary: Option<Adversary>,
     /// Injected faults.
     pub faults: Faults,
+    /// Computes how much each client contributes to the versions; `None` to compute nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contributions: Option<ContributionSettings>,
     /// The number of virtual seconds over which the clients first check in.
     pub arrival_seconds: f64,
     /// The number of virtual hours after which the simulation ends, even if the task is not over.
@@ -61,6 +67,7 @@ impl Default for WorldSettings {
             devices: DeviceModel::default(),
             adversary: None,
             faults: Faults::default(),
+            contributions: None,
             arrival_seconds: 60.0,
             hours_max: 24.0 * 365.0,
         }
@@ -76,6 +83,9 @@ impl WorldSettings {
         self.devices.validate()?;
         if let Some(adversary) = &self.adversary {
             adversary.validate()?;
+        }
+        if let Some((field, value, allowed)) = self.contributions.and_then(|settings| settings.fault()) {
+            return is_in(field, value, false, allowed);
         }
         let share = |field: &str, value: f64| is_in(field, value, (0.0..=1.0).contains(&value), "0 to 1");
         let positive =

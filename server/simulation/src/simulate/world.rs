@@ -18,15 +18,15 @@ use super::{
     collusion::Collusion,
     events::{Event, Queue},
     kept::Kept,
-    own_metric::OwnMetric,
     polls::Polls,
     pool::Pool,
-    recorder::Recorder,
+    recorder::{OwnMetric, Recorder},
     replaced,
     training::{Lesson, VersionModels},
 };
 use crate::{
     chance::Stream,
+    contributions::Contributing,
     device::{Device, Trace},
     functions::CallingProcess,
 };
@@ -93,6 +93,8 @@ pub(super) struct World {
     pub recorder: Recorder,
     /// The measurement of versions on the held-out examples of each client; `None` if there is no such measurement.
     pub own_metric: Option<OwnMetric>,
+    /// The contributions of the clients so far; `None` if nobody asks for them.
+    pub contributing: Option<Contributing>,
     pub chance: Stream,
     pub ids: Stream,
     /// The number of scheduled wakes of the drivers. Only the last one takes effect.
@@ -151,8 +153,13 @@ impl World {
         // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
         replaced::replace(simulation.functions.as_deref(), &mut description)?;
-        description = description.without_masks();
         let metric = held_out_metric(&description);
+        let has_held_out = crowd.held_out.is_some();
+        let contributing = settings
+            .contributions
+            .map(|asked| Contributing::begin(asked, &description, has_held_out, metric, threads));
+        let contributing = contributing.transpose().map_err(SimulateError::Data)?;
+        description = description.without_masks();
         let own_metric = (description.evaluation.is_none() && crowd.measures_itself())
             .then(|| OwnMetric::new(metric, evaluate_every));
         if description.evaluation.is_none() && crowd.held_out.is_some() {
@@ -177,6 +184,7 @@ impl World {
             functions: simulation.functions,
             recorder: Recorder::new(description.evaluation.as_ref()),
             own_metric,
+            contributing,
             pool: Pool::start(crowd.clone(), Collusion::of(&crowd, policy), threads, kept),
             chance: Stream::new(seed, &[purpose::FAULTS]),
             now: 0,
@@ -351,6 +359,7 @@ impl World {
             weights: models.models[models.largest].to_vec(),
             clusters,
             clients: self.clients.len(),
+            contributions: self.contributing.take().map(Contributing::end),
             client_metrics: self.own_metric.take().map(|own| own.last).unwrap_or_default(),
             state: task.state,
             virtual_seconds: self.now as f64 / 1000.0,

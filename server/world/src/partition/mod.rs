@@ -8,6 +8,7 @@ mod dirichlet;
 mod error;
 mod feature_skew;
 mod iid;
+mod named;
 mod natural;
 mod part;
 mod quantity_skew;

@@ -2,7 +2,7 @@
 
 use folkmoot_attack::{
     Inputs, Silent,
-    inversion::{Inversion, InversionSettings, ViewKind, ViewSummary, invert},
+    inversion::{Inversion, InversionSettings, ViewChoice, ViewKind, ViewSummary, invert},
 };
 use folkmoot_engine::{ImportLimits, Model};
 use serde_json::json;
@@ -81,9 +81,11 @@ fn attack(lab: &Lab, seed: u64) -> Result<Seed, Failure> {
             examples: 1,
             iterations: if lab.is_quick { 10 } else { 120 },
             restarts: 1,
-            cohort: Some(1 << sum_power),
-            clipping_norm: None,
-            noise_multiplier: Some(f64::from(noise_power).exp2()),
+            views: ViewChoice {
+                cohort: Some(1 << sum_power),
+                clipping_norm: None,
+                noise_multiplier: Some(f64::from(noise_power).exp2()),
+            },
             is_picture: true,
         };
         let found = invert(&inputs, &settings, &Silent)?;

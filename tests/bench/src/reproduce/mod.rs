@@ -163,6 +163,7 @@ fn reports(finding: &Finding) -> Result<Vec<(String, String)>, Failure> {
         let Series { arm, trials } = series;
         let run = Run {
             client_metrics: Vec::new(),
+            contributions: None,
             name: arm.name.clone(),
             settings: arm.settings(),
             rounds: trials.first().map(|trial| trial.rounds.clone()).unwrap_or_default(),

@@ -1,11 +1,15 @@
-use super::{Comparison, SeedRun, Variant, VariantSummary, curve::Curve};
+use super::{
+    Comparison, SeedRun, Variant, VariantSummary,
+    curve::Curve,
+    pareto::{self, Place},
+};
 use crate::record::RoundRow;
 use crate::report::{
     axis::Scale,
     base::Base,
     fairness,
     figure::Figure,
-    plot::{Line, Plot},
+    plot::{Front, Line, Plot},
     thin::thin,
 };
 
@@ -53,12 +57,14 @@ pub(super) fn clients(comparison: &Comparison) -> Vec<Figure> {
 fn trade_off(comparison: &Comparison) -> Option<Figure> {
     let metric = &comparison.metric;
     let (name, factor) = metric.axis();
-    let point = |(colour, summary): (usize, VariantSummary)| {
-        let place = (factor * summary.client_mean.mean?, factor * summary.worst_tenth.mean?);
-        let points = thin([place].into_iter());
+    let scaled =
+        |summary: &VariantSummary| summary.place().map(|(mean, worst)| (factor * mean, factor * worst));
+    let point = |(colour, summary): (usize, &VariantSummary)| {
+        let points = thin([scaled(summary)?].into_iter());
         (!points.is_empty()).then_some(Line { points, colour, is_faint: false })
     };
-    let lines = comparison.summaries().into_iter().enumerate().filter_map(point).collect();
+    let summaries = comparison.summaries();
+    let lines = summaries.iter().enumerate().filter_map(point).collect();
     let title = "The worst clients against the mean";
     let axes = (&*format!("mean over the clients: {name}"), &*format!("worst tenth: {name}"));
     let mut plot = Plot::of(title, axes, lines)?;
@@ -68,10 +74,15 @@ fn trade_off(comparison: &Comparison) -> Option<Figure> {
         plot.x.scale = plot.x.scale.within(0.0, 100.0);
         plot.y.scale = plot.y.scale.within(0.0, 100.0);
     }
+    let optimal = summaries.iter().filter(|summary| summary.is_pareto_optimal == Some(true));
+    let places: Vec<Place> = thin(optimal.filter_map(scaled));
+    let line = pareto::front(&places, metric.is_larger_better, plot.x.scale, plot.y.scale);
+    plot.front = Some(Front { line, places });
     let (across, up) = if metric.is_larger_better { ("right", "up") } else { ("left", "down") };
     let note = format!(
-        "A variant is better on average if it is further {across}, and better for the worst clients if it is further {up}. A variant is \
-         a good choice (Pareto optimal) if no other one is better in both."
+        "A variant is better on average if it is further {across}, and better for the worst clients if it is further {up}. A ring marks \
+         the Pareto optimal variants: no other one is at least as good in both and better in one. The line is the Pareto front; it \
+         compares means over the seeds, so two variants with overlapping intervals may change places."
     );
     Some(Figure { plot, names: Vec::new(), note: Some(note) })
 }

@@ -4,6 +4,7 @@ mod charts;
 mod curve;
 mod measure;
 mod page;
+mod pareto;
 mod shown;
 mod summary;
 #[cfg(test)]
@@ -83,7 +84,13 @@ impl Comparison {
             let baseline = baseline.filter(|_| index != self.baseline);
             VariantSummary::of(variant, baseline, &self.metric, target)
         };
-        self.variants.iter().enumerate().map(summary).collect()
+        let mut summaries: Vec<VariantSummary> = self.variants.iter().enumerate().map(summary).collect();
+        let places: Vec<_> = summaries.iter().map(VariantSummary::place).collect();
+        let optimal = pareto::optimal(&places, self.metric.is_larger_better);
+        for (summary, optimal) in summaries.iter_mut().zip(optimal) {
+            summary.is_pareto_optimal = optimal;
+        }
+        summaries
     }
 
     fn last_metric(&self, rounds: &[RoundRow]) -> Option<f64> {

@@ -116,11 +116,12 @@ const CURVES: &str = "<p class=\"note\">A curve is the mean over the seeds, and 
                       first of its seeds ends.</p>\n";
 
 fn among_clients() -> Vec<Column> {
-    let columns: [(&str, Cell); 4] = [
+    let columns: [(&str, Cell); 5] = [
         ("Mean over the clients", |shown| &shown.client_mean),
         ("Worst tenth of the clients", |shown| &shown.worst_tenth),
         ("Best tenth of the clients", |shown| &shown.best_tenth),
         ("Deviation among the clients", |shown| &shown.client_deviation),
+        ("Pareto optimal", |shown| &shown.pareto_optimal),
     ];
     columns.map(|(name, cell)| (name.to_owned(), cell)).to_vec()
 }

@@ -23,6 +23,8 @@ pub struct Shown {
     pub best_tenth: String,
     /// The standard deviation of the clients' own values.
     pub client_deviation: String,
+    /// Whether no other variant is better both on average and for the worst clients.
+    pub pareto_optimal: String,
     /// The round in which the target was reached.
     pub rounds_to_target: String,
     /// The virtual time until the target was reached.
@@ -82,6 +84,9 @@ impl Comparison {
             worst_tenth: metric(&summary.worst_tenth),
             best_tenth: metric(&summary.best_tenth),
             client_deviation: or_nothing(summary.client_deviation.show(size, points)),
+            pareto_optimal: or_nothing(
+                summary.is_pareto_optimal.map(|is| if is { "yes" } else { "no" }.into()),
+            ),
             rounds_to_target: count(&summary.rounds_to_target),
             time_to_target: time(&summary.seconds_to_target),
             traffic_to_target: bytes(&summary.bytes_to_target),

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::{Measure, SeedRun, Variant};
+use super::{Measure, SeedRun, Variant, pareto::Place};
 use crate::{
     report::{Metric, Summary},
     spread::Fairness,
@@ -25,6 +25,9 @@ pub struct VariantSummary {
     pub best_tenth: Measure,
     /// The standard deviation of the clients' own values.
     pub client_deviation: Measure,
+    /// True if no other variant is at least as good in `client_mean` and in `worst_tenth`, and better in one of them; `None` if the
+    /// clients do not measure with every seed.
+    pub is_pareto_optimal: Option<bool>,
     /// The round in which the target was reached.
     pub rounds_to_target: Measure,
     /// The number of virtual seconds until the target was reached.
@@ -48,6 +51,12 @@ pub struct VariantSummary {
 }
 
 impl VariantSummary {
+    /// Returns the mean over the clients and over the worst tenth of them; `None` if the clients do not measure with every seed.
+    pub(super) fn place(&self) -> Option<Place> {
+        let place = (self.client_mean.mean?, self.worst_tenth.mean?);
+        (place.0.is_finite() && place.1.is_finite()).then_some(place)
+    }
+
     pub(super) fn of(
         variant: &Variant,
         baseline: Option<&Variant>,
@@ -77,6 +86,7 @@ impl VariantSummary {
             worst_tenth: among(|fairness| fairness.worst_tenth),
             best_tenth: among(|fairness| fairness.best_tenth),
             client_deviation: among(|fairness| fairness.deviation),
+            is_pareto_optimal: None,
             rounds_to_target: measure(&|summary| Some(summary.reached?.round_number as f64)),
             seconds_to_target: measure(&|summary| Some(summary.reached?.virtual_seconds)),
             bytes_to_target: measure(&|summary| Some(summary.reached?.bytes)),

@@ -142,6 +142,7 @@ fn the_worst_clients_of_a_variant_are_compared_with_its_mean() {
     assert!(is_near(mean.worst_tenth.mean, 0.195) && is_near(fair.worst_tenth.mean, 0.595));
     assert!(is_near(fair.client_mean.mean, 0.695) && is_near(fair.best_tenth.mean, 0.795));
     assert_eq!(mean.client_deviation.values.len(), 2);
+    assert_eq!([mean.is_pareto_optimal, fair.is_pareto_optimal], [Some(true), Some(true)], "a trade-off");
     let html = comparison.html().unwrap();
     for text in [
         "<h2>Fairness to the clients</h2>",
@@ -149,9 +150,20 @@ fn the_worst_clients_of_a_variant_are_compared_with_its_mean() {
         "<figcaption>Clients by their own accuracy</figcaption>",
         "further right, and better for the worst clients if it is further up",
         "<th scope=\"col\">Worst tenth of the clients</th>",
+        "A ring marks the Pareto optimal variants",
     ] {
         assert!(html.contains(text), "{text}\n{html}");
     }
+    // A variant that is worse than the other in both has no ring.
+    assert_eq!(html.matches("r=\"28\"").count(), 2, "{html}");
+    comparison.variants[0].runs.iter_mut().for_each(|run| {
+        let fairness = Fairness::of(&[0.5, 0.6, 0.7], true);
+        run.rounds.last_mut().unwrap().set_fairness(fairness);
+    });
+    let optimal: Vec<_> = comparison.summaries().iter().map(|one| one.is_pareto_optimal).collect();
+    assert_eq!(optimal, [Some(false), Some(true)]);
+    let html = comparison.html().unwrap();
+    assert!(html.matches("r=\"28\"").count() == 1 && html.contains("<td>no</td>"), "{html}");
 }
 
 #[test]
