@@ -15,9 +15,9 @@ use super::update::{Adjustment, UpdatedTensor, update_by};
 use crate::augmentation::Augmenter;
 use crate::batch::Batch;
 use crate::examples::Examples;
-use crate::loss::Layout;
 use crate::model::Model;
 use crate::step::{SecretChance, StepError, StepSource};
+use folkmoot_loss::loss::Layout;
 
 /// Runs steps on the CPU.
 pub(crate) struct Processor {

@@ -14,8 +14,8 @@ use crate::augmentation::{AugmentedStep, Augmenter};
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::fit::FitError;
-use crate::metrics::correct_examples;
 use crate::step::{SecretChance, StepError, StepSource};
+use folkmoot_loss::metrics::correct_examples;
 
 /// Programs that are always kept: one for full batches and one for the last, smaller batch.
 const PROGRAMS: usize = 2;

@@ -36,11 +36,11 @@ use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::augmentation::{Augmenter, fitted_for};
 use crate::examples::Examples;
 use crate::fit::{FitError, check_class_weights, check_weights};
-use crate::loss::Objective;
-use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::processor::Processor;
 use crate::step::{Parameters, Phase, StepSource};
+use folkmoot_loss::loss::Objective;
+use folkmoot_loss::metrics::Metrics;
 
 /// The progress of training after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
