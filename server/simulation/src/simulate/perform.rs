@@ -364,7 +364,9 @@ impl Amount {
     fn of(plan: &Plan, held: u64) -> Self {
         if plan.work == Work::Evaluation {
             // A pass without gradients takes about a third of the time of a pass with gradients.
-            return Self { examples: held.div_ceil(3), steps: 1 };
+            let measured = Self { examples: held.div_ceil(3), steps: 1 };
+            let tuned = plan.fine_tuning.map_or(0, |tuning| held.saturating_mul(tuning.epochs.into()));
+            return Self { examples: measured.examples.saturating_add(tuned), ..measured };
         }
         let personal = plan.training.personal_training;
         let first = personal.and_then(PersonalTraining::first_epochs);
