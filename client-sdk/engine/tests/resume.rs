@@ -103,6 +103,7 @@ fn every_optimizer_resumes_bit_exactly() {
         r#"{"lion":{"learning_rate":0.001}}"#,
         r#"{"muon":{"learning_rate":0.001,"weight_decay":0.01}}"#,
         r#"{"adafactor":{"learning_rate":0.01}}"#,
+        r#"{"newton":{"learning_rate":0.1,"cg_steps":3}}"#,
     ];
     let start = model.initial_weights();
     for json in optimizers {

@@ -22,7 +22,7 @@ pub(crate) struct Tuning {
     stage: Stage,
 }
 
-/// What was measured before the fine-tuning.
+/// The measurement before the fine-tuning.
 type Before = (Metrics, Option<MetricSums>);
 
 enum Stage {

@@ -291,6 +291,12 @@ impl Gradients {
         self.per_example.as_ref().expect("the plan asks for example privacy").private_sum()
     }
 
+    /// Replaces the gradient of the last step, one tensor after another.
+    pub(crate) fn replace(&mut self, gradient: &[f64]) {
+        self.accumulator.replace(gradient);
+        self.is_accumulated = true;
+    }
+
     /// Returns the number of trained weights.
     pub(crate) fn trained_count(&self) -> usize {
         self.program().trained().iter().map(|range| range.len()).sum()

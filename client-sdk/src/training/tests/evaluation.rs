@@ -179,7 +179,7 @@ fn a_fine_tuning_is_measured_on_held_out_examples_and_dropped() {
     let mut scene = Scene::of(40, |plan| {
         plan.work = folkmoot_protocol::Work::Evaluation;
         plan.fine_tuning = Some(TUNING);
-        // What clients do for the rounds of a task has no effect.
+        // These settings for the rounds of a task have no effect.
         plan.training.proximal_term = 5.0;
         plan.training.steps_max = Some(1);
     });
