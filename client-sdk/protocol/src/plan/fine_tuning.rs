@@ -89,7 +89,8 @@ impl FineTuning {
     pub fn divide(&self, example_count: usize) -> Option<[Vec<usize>; 2]> {
         let most = example_count.checked_sub(1).filter(|most| *most > 0)?;
         let share = f64::from(self.held_out_share) * example_count as f64;
-        let held_out = (share.round() as usize).clamp(1, most);
+        // The number that is nearest to the share.
+        let held_out = (1..=most).take_while(|count| *count as f64 - 0.5 <= share).count().max(1);
         let mut order: Vec<usize> = (0..example_count).collect();
         order.sort_by_key(|place| (hash(*place as u64), *place));
         let mut training = order.split_off(held_out);
