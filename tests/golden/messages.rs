@@ -120,6 +120,7 @@ fn small_plan() -> Plan {
         grid: ValueGrid::default(),
         local_noise: None,
         drift_correction: None,
+        fine_tuning: None,
         table_schema: None,
     }
 }

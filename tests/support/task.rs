@@ -217,6 +217,7 @@ async fn store_task(
         protection: description.plan_protection(),
         grid,
         local_noise: None,
+        fine_tuning: None,
         drift_correction: description.finalizer.drift_correction(),
         table_schema: None,
     };

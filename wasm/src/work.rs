@@ -157,7 +157,7 @@ impl AssignedWork {
             }
             Kind::Evaluation(evaluation) => {
                 let is_over = evaluation.advance(&elapsed).map_err(work_failed)?;
-                let (metrics, examples_total) = (evaluation.metrics(), self.held);
+                let (metrics, examples_total) = (evaluation.metrics(), evaluation.example_count());
                 Progress::Evaluation { metrics, examples_total, is_over }
             }
             Kind::Choosing(_) | Kind::Own | Kind::Finished(_) => return Err(JsError::new(NO_STEPS)),

@@ -9,8 +9,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::examples::{Examples, Labels};
 use crate::fit::{FitError, fitted};
-use crate::loss::Layout;
 use crate::model::Model;
+use folkmoot_loss::loss::Layout;
 
 /// Separates the random numbers of augmentation from those of dropout, which have the same seed.
 const STREAM: u64 = 0x6175_676d_656e_7421;

@@ -8,8 +8,6 @@ mod examples;
 mod fit;
 #[cfg(all(test, feature = "gpu"))]
 mod gpu_tests;
-mod loss;
-mod metrics;
 mod model;
 mod processor;
 mod safetensors;
@@ -24,6 +22,10 @@ pub use folkmoot_gpu::{Adapter, AdapterPeak, AdapterReport, Clock, Gpu, GpuError
 pub use folkmoot_graph::op::ShapeError;
 pub use folkmoot_graph::program::ExecuteError;
 pub use folkmoot_graph::step::block_on;
+pub use folkmoot_loss::metrics::{
+    ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
+    sum_shapes,
+};
 pub use folkmoot_onnx::{
     self as onnx, ExportError, FinalActivation, ImportError, ImportLimits, Lookup, Lookups, ModelNode,
     ModelOutput, Obstacle, ParameterKind, ParameterSpec, Remark,
@@ -32,10 +34,6 @@ pub use folkmoot_protocol::{
     Augmentation, Curriculum, ExamplePrivacy, GradientClipping, L1, LearningRateSchedule, LocalOptimizer,
     Loss, NamePattern, OuterProducts, PersonalTraining, PlanError, Precision, RunningStatistics,
     SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan, ValueRange,
-};
-pub use metrics::{
-    ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
-    sum_shapes,
 };
 pub use model::Model;
 pub use safetensors::WeightsError;

@@ -73,6 +73,7 @@ fn every_optimizer_begins_anew() {
         r#"{"lion":{"learning_rate":0.001}}"#,
         r#"{"muon":{"learning_rate":0.001,"weight_decay":0.01}}"#,
         r#"{"adafactor":{"learning_rate":0.01}}"#,
+        r#"{"newton":{"learning_rate":0.1,"cg_steps":3}}"#,
     ];
     for json in optimizers {
         let plan = TrainingPlan { optimizer: serde_json::from_str(json).unwrap(), batch_size: 8, ..plan(2) };

@@ -2,7 +2,7 @@
 
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
-    CheckpointError, Examples, LearningRateSchedule, Model, NamePattern, TrainError, Trainer,
+    CheckpointError, Examples, LearningRateSchedule, LocalOptimizer, Model, NamePattern, TrainError, Trainer,
     TrainingOutcome, TrainingPlan,
 };
 
@@ -103,10 +103,11 @@ fn every_optimizer_resumes_bit_exactly() {
         r#"{"lion":{"learning_rate":0.001}}"#,
         r#"{"muon":{"learning_rate":0.001,"weight_decay":0.01}}"#,
         r#"{"adafactor":{"learning_rate":0.01}}"#,
+        r#"{"newton":{"learning_rate":0.1,"cg_steps":3}}"#,
     ];
     let start = model.initial_weights();
     for json in optimizers {
-        let optimizer = serde_json::from_str(json).unwrap();
+        let optimizer: LocalOptimizer = serde_json::from_str(json).unwrap();
         let schedule = LearningRateSchedule::Cosine { final_factor: 0.1, steps: 10 };
         let frozen = vec![NamePattern::from("layer_1.bias")];
         let plan = TrainingPlan {
@@ -114,6 +115,8 @@ fn every_optimizer_resumes_bit_exactly() {
             learning_rate_schedule: schedule,
             warmup_steps: 2,
             frozen,
+            // Newton's method goes with damping instead.
+            proximal_term: if optimizer.is_newton() { 0.0 } else { plan.proximal_term },
             ..plan.clone()
         };
         let expected = uninterrupted(&model, &examples, &plan, SEED);

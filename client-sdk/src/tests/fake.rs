@@ -107,6 +107,7 @@ impl Fake {
             grid: ValueGrid::default(),
             local_noise: None,
             drift_correction: None,
+            fine_tuning: None,
             table_schema: None,
         };
         Self {

@@ -18,7 +18,7 @@ pub(super) fn evaluate(
     on_news: impl Fn(WorkNews),
 ) -> Result<Option<TrainingOutcome>, WorkError> {
     let mut evaluation = Evaluation::begin(inputs, examples, &local.budget)?;
-    let examples_total = examples.len() as u64;
+    let examples_total = evaluation.example_count() as u64;
     let tell = |metrics| on_news(WorkNews::Evaluated { metrics, examples_total });
     tracing::info!(examples = examples_total, "evaluation begins");
     tell(evaluation.metrics());

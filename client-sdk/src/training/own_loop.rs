@@ -47,8 +47,8 @@ pub(super) fn evaluate_with(
     local: &LocalWork,
     inputs: &Inputs,
 ) -> Result<Option<TrainingOutcome>, WorkError> {
-    // The engine measures the clusters.
-    if inputs.cluster.is_some() {
+    // The engine measures the clusters, and fine-tunes.
+    if inputs.cluster.is_some() || inputs.plan.fine_tuning.is_some() {
         return Ok(None);
     }
     let work = trainer_work(local, inputs);

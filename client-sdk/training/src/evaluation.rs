@@ -8,7 +8,7 @@ use folkmoot_engine::{
 };
 use folkmoot_protocol::messages::AbortReason;
 
-use crate::{Budget, Inputs, OverBudget, WorkError, misfit};
+use crate::{Budget, Inputs, OverBudget, WorkError, misfit, tuning::Tuning};
 
 /// The maximum number of examples in a batch. The stop flag is checked between batches.
 const BATCH_EXAMPLES_MAX: usize = 256;
@@ -21,6 +21,8 @@ const BATCH_FLOPS_MAX: u64 = 500_000_000;
 ///
 /// The batch size depends only on the model and the memory limit, and not on the clock. The sums are therefore identical to the bit if they
 /// are computed again.
+///
+/// If the plan fine-tunes, it measures held-out examples, trains on the others, and measures the held-out ones again.
 pub struct Evaluation {
     evaluator: Evaluator,
     weights: Vec<f32>,
@@ -29,6 +31,8 @@ pub struct Evaluation {
     metrics: Metrics,
     /// All metrics, if the coordinator asked for their sums.
     detail: Option<engine::Evaluation>,
+    /// The fine-tuning between two measurements, if the plan has one.
+    tuning: Option<Tuning>,
     spent: Duration,
     seconds_max: u64,
 }
@@ -37,11 +41,15 @@ impl Evaluation {
     /// Starts an evaluation within the budget's time and the plan's memory limit.
     ///
     /// # Errors
-    /// [`WorkError`] if the plan is invalid or forbids an evaluation, or there are no examples.
+    /// [`WorkError`] if the plan is invalid or forbids an evaluation, or there are too few examples.
     pub fn begin(inputs: &Inputs, examples: &Examples, budget: &Budget) -> Result<Self, WorkError> {
         let weights = inputs.own_or_starting_weights().to_vec();
         let detail = inputs.metric_sums.then(engine::Evaluation::default);
-        Ok(Self { detail, ..Self::of(inputs, weights, examples, budget)? })
+        let evaluation = Self { detail, ..Self::of(inputs, weights, examples, budget)? };
+        let Some((tuning, examples)) = Tuning::begin(inputs, &evaluation.weights, examples)? else {
+            return Ok(evaluation);
+        };
+        Ok(Self { tuning: Some(tuning), examples, ..evaluation })
     }
 
     /// Starts an evaluation of these weights, which sums the loss and the correct predictions.
@@ -69,6 +77,7 @@ impl Evaluation {
             batch: batch_size(&inputs.model, plan.loss),
             metrics: Metrics::default(),
             detail: None,
+            tuning: None,
             spent: Duration::ZERO,
             seconds_max: budget.training_seconds_max,
         })
@@ -78,21 +87,39 @@ impl Evaluation {
     pub(crate) fn restart(&mut self, weights: Vec<f32>) {
         self.weights = weights;
         self.metrics = Metrics::default();
+        self.detail = self.detail.take().map(|_| engine::Evaluation::default());
     }
 
-    /// Measures the next batch. Returns whether this was the last batch. The time between two calls is not counted.
+    /// Measures the next batch, or takes the next steps of a fine-tuning. Returns whether this was the last batch. The time between
+    /// two calls is not counted.
     ///
     /// # Errors
-    /// [`WorkError`] if the examples do not fit the model, the evaluation needs too much memory, or the time is up
-    /// before the last batch.
+    /// [`WorkError`] if the examples do not fit the model, the evaluation needs too much memory, a fine-tuning diverges, or the time is
+    /// up before the last batch.
     pub fn advance(&mut self, stopwatch: &dyn Fn() -> Duration) -> Result<bool, WorkError> {
         let begun = stopwatch();
-        let is_over = self.measure()?;
+        let is_over = match self.tuning.as_mut().filter(|tuning| tuning.is_training()) {
+            Some(tuning) => {
+                if let Some(weights) = tuning.advance(stopwatch)? {
+                    self.restart(weights);
+                }
+                false
+            }
+            None => self.measure()? && !self.begins_tuning()?,
+        };
         self.spent = self.spent.saturating_add(stopwatch().saturating_sub(begun));
         if !is_over && self.spent >= Duration::from_secs(self.seconds_max) {
             return Err(OverBudget::Evaluation { max: self.seconds_max }.into());
         }
         Ok(is_over)
+    }
+
+    /// Returns whether a fine-tuning begins, now that the version is measured.
+    fn begins_tuning(&mut self) -> Result<bool, WorkError> {
+        check_loss(&self.metrics, "the loss of these weights is not finite")?;
+        let sums = self.detail.as_ref().and_then(engine::Evaluation::sums);
+        let Some(tuning) = self.tuning.as_mut() else { return Ok(false) };
+        Ok(tuning.start(self.metrics, sums))
     }
 
     fn measure(&mut self) -> Result<bool, WorkError> {
@@ -121,9 +148,14 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Returns the sums so far.
+    /// Returns the sums so far; those before a fine-tuning, if it has begun.
     pub fn metrics(&self) -> Metrics {
-        self.metrics
+        self.tuning.as_ref().and_then(Tuning::before).unwrap_or(self.metrics)
+    }
+
+    /// Returns the number of examples that are measured.
+    pub fn example_count(&self) -> usize {
+        self.examples.len()
     }
 
     /// Ends the evaluation.
@@ -131,12 +163,20 @@ impl Evaluation {
     /// # Errors
     /// [`WorkError`] if the loss is not finite.
     pub fn finish(self) -> Result<TrainingOutcome, WorkError> {
-        if !self.metrics.loss_sum.is_finite() {
-            let detail = "the loss of these weights is not finite";
-            return Err(WorkError::new(AbortReason::TrainingFailed, detail));
-        }
         let sums = self.detail.and_then(|detail| detail.sums());
+        if let Some(tuning) = self.tuning {
+            check_loss(&self.metrics, "the loss of the fine-tuned weights is not finite")?;
+            return Ok(tuning.outcome(self.metrics, sums));
+        }
+        check_loss(&self.metrics, "the loss of these weights is not finite")?;
         Ok(TrainingOutcome { sums, ..TrainingOutcome::of_metrics(self.metrics) })
+    }
+}
+
+fn check_loss(metrics: &Metrics, detail: &str) -> Result<(), WorkError> {
+    match metrics.loss_sum.is_finite() {
+        true => Ok(()),
+        false => Err(WorkError::new(AbortReason::TrainingFailed, detail)),
     }
 }
 

@@ -14,6 +14,7 @@ mod phases;
 mod plan;
 mod steps;
 mod time_limit;
+mod tuning;
 mod width;
 
 pub use chance::SystemChance;
@@ -38,6 +39,7 @@ pub use own_result::{Trained, allows_own_loop, own_outcome};
 pub use own_tensors::{OwnTensors, constant, with_model, with_own, with_personal};
 pub use plan::{schema_of, update_metrics};
 pub use steps::{Step, Training};
+pub use tuning::{fine_tuned_weights, measured};
 pub use width::{widest_fitting, width_of};
 
 /// Keeps the error in the local log, because it may contain a label.

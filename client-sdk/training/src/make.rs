@@ -70,8 +70,9 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
     )?;
     let mut bytes = made.bytes;
     // With local noise, the header reports no metrics either.
-    if let (Some(sums), None) = (&trained.outcome.sums, plan.local_noise) {
-        sums.append_to(&mut bytes);
+    if plan.local_noise.is_none() {
+        trained.outcome.sums.iter().for_each(|sums| sums.append_to(&mut bytes));
+        trained.outcome.fine_tuned.iter().for_each(|measured| measured.append_to(&mut bytes));
     }
     Ok(Made { digest: UpdateDigest::of(&bytes), memory: made.memory.map(|memory| memory.to_bytes()), bytes })
 }

@@ -194,9 +194,12 @@ pub(crate) fn refused(error: TrainError) -> WorkError {
     match error {
         TrainError::Plan(_)
         | TrainError::Memory { .. }
-        | TrainError::Fit(FitError::Pattern { .. } | FitError::MixedExamples | FitError::NothingToTrain) => {
-            WorkError::new(AbortReason::PlanUnsupported, error)
-        }
+        | TrainError::Fit(
+            FitError::Pattern { .. }
+            | FitError::MixedExamples
+            | FitError::NothingToTrain
+            | FitError::TooManyForNewton { .. },
+        ) => WorkError::new(AbortReason::PlanUnsupported, error),
         _ => failed(error),
     }
 }

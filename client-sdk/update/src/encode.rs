@@ -176,6 +176,7 @@ mod tests {
             grid: ValueGrid::default(),
             local_noise,
             drift_correction: None,
+            fine_tuning: None,
             table_schema: None,
         }
     }

@@ -20,6 +20,7 @@ pub fn plan() -> Plan {
         grid: ValueGrid::default(),
         local_noise: None,
         drift_correction: None,
+        fine_tuning: None,
         table_schema: None,
     }
 }

@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 pub struct EvaluationView {
     /// The number of the version.
     pub version: u64,
-    /// `central` (on the operator's examples) or `federated` (on the clients' examples).
+    /// `central` (on the operator's examples), `federated` (on the clients' examples), or `fine_tuned` (on the clients' examples,
+    /// each after fine-tuning the version on others of its own).
     pub source: String,
     /// The number of clients that evaluated the version; 0 for a central evaluation.
     pub client_count: u64,

@@ -59,7 +59,11 @@ async fn run_keeping(
     threads: usize,
     kept: Option<PathBuf>,
 ) -> Outcome {
-    let simulation = simulation(description, settings, threads, kept);
+    run_over(simulation(description, settings, threads, kept)).await
+}
+
+/// Returns the result of a simulation whose model or data a test has replaced.
+pub async fn run_over(simulation: Simulation) -> Outcome {
     Box::pin(simulate(simulation, &mut Silent)).await.expect("the simulation runs")
 }
 

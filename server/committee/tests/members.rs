@@ -87,6 +87,7 @@ impl World {
             grid: ValueGrid::default(),
             local_noise: None,
             drift_correction: None,
+            fine_tuning: None,
             table_schema: None,
         };
         let ring = Ring::for_terms(&plan.grid, &terms.sum, LENGTH as u64).unwrap();

@@ -23,7 +23,7 @@ pub struct Disclosed {
 impl Disclosed {
     /// Returns the evaluations of versions on all clients, without slices. `metric` decides which is the best.
     pub fn evaluations(self, records: &[EvaluationRecord], metric: Metric) -> Vec<EvaluationView> {
-        let best = [EvaluationSource::Central, EvaluationSource::Federated]
+        let best = [EvaluationSource::Central, EvaluationSource::Federated, EvaluationSource::FineTuned]
             .map(|source| (source, best(records, source, metric)));
         let view = |record: &EvaluationRecord| EvaluationView {
             version: record.version,

@@ -49,6 +49,8 @@ pub enum EvaluationSource {
     Central,
     /// Clients, on their own examples.
     Federated,
+    /// Clients, on their own examples, each after fine-tuning the version on others of its own.
+    FineTuned,
 }
 
 impl EvaluationSource {
@@ -57,6 +59,7 @@ impl EvaluationSource {
         match self {
             EvaluationSource::Central => "central",
             EvaluationSource::Federated => "federated",
+            EvaluationSource::FineTuned => "fine_tuned",
         }
     }
 }
@@ -68,6 +71,7 @@ impl std::str::FromStr for EvaluationSource {
         match text {
             "central" => Ok(EvaluationSource::Central),
             "federated" => Ok(EvaluationSource::Federated),
+            "fine_tuned" => Ok(EvaluationSource::FineTuned),
             _ => Err(format!("unknown evaluation source {text:?}")),
         }
     }
@@ -89,7 +93,7 @@ pub trait EvaluationRepository {
         evaluations: &[EvaluationRecord],
     ) -> Result<(), StorageError>;
 
-    /// Lists a task's evaluations over all clients, the oldest version first, `Central` before `Federated`.
+    /// Lists a task's evaluations over all clients, the oldest version first, in the order of [`EvaluationSource`].
     async fn evaluations(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError>;
 
     /// Returns the number of the newest version that has an evaluation from `source`; `None` if there is none.
@@ -99,7 +103,7 @@ pub trait EvaluationRepository {
         source: EvaluationSource,
     ) -> Result<Option<u64>, StorageError>;
 
-    /// Lists a version's evaluations over all clients, with their classes, `Central` before `Federated`.
+    /// Lists a version's evaluations over all clients, with their classes, in the order of [`EvaluationSource`].
     async fn evaluations_at(
         &self,
         task_id: TaskId,

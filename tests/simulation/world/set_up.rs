@@ -91,6 +91,7 @@ impl World {
             grid: description.grid,
             local_noise: None,
             drift_correction: None,
+            fine_tuning: None,
             table_schema: None,
         };
         let shown = plan.clone();

@@ -10,7 +10,7 @@ use crate::{
 const LAYERS: [&[&str]; 16] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file", "folkmoot-secure-aggregation"],
-    /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
+    /* executors */ &["folkmoot-onnx", "folkmoot-gpu", "folkmoot-loss"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy", "folkmoot-component"],
     /* aggregate */ &["folkmoot-aggregation", "folkmoot-selection"],
     /* decisions */

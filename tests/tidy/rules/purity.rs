@@ -6,7 +6,7 @@ use crate::repository::{File, Repository};
 use crate::rust_source::mentions;
 
 /// Packages whose callers pass in the time and random numbers.
-const PURE_PACKAGES: [&str; 14] = [
+const PURE_PACKAGES: [&str; 15] = [
     "folkmoot-protocol",
     "folkmoot-graph",
     "folkmoot-onnx",
@@ -14,6 +14,7 @@ const PURE_PACKAGES: [&str; 14] = [
     "folkmoot-secure-aggregation",
     "folkmoot-gpu",
     "folkmoot-engine",
+    "folkmoot-loss",
     "folkmoot-update",
     "folkmoot-privacy",
     "folkmoot-session",

@@ -165,6 +165,8 @@ export interface Plan {
     personal_training?: { apfl?: unknown; [kind: string]: unknown } | null;
     [setting: string]: unknown;
   };
+  /** The fine-tuning of an evaluation, after which the client measures again. */
+  fine_tuning?: { epochs: number; learning_rate: number; held_out_share?: number } | null;
   [field: string]: unknown;
 }
 

@@ -100,8 +100,9 @@ async function ownWork(
   asked: AbortSignal,
 ): Promise<Done | null> {
   const kind = plan.work ?? 'training';
-  // The engine measures the clusters.
-  const isLeft = kind === 'evaluation' && (loop?.evaluates !== true || plan.training.clusters != null);
+  // The engine measures the clusters, and fine-tunes.
+  const needsEngine = plan.training.clusters != null || plan.fine_tuning != null;
+  const isLeft = kind === 'evaluation' && (loop?.evaluates !== true || needsEngine);
   if (loop === null || isLeft) {
     return null;
   }

@@ -12,9 +12,9 @@ use forward::{BATCH_SIZE, Forward};
 
 use crate::examples::{Examples, gather};
 use crate::fit::{FitError, check_examples, check_weights, fitted};
-use crate::loss::{Layout, example_loss};
-use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
+use folkmoot_loss::loss::{Layout, example_loss};
+use folkmoot_loss::metrics::{Evaluation, Metrics, score};
 
 /// Measures a model on examples, repeatedly, with different weights or examples. Compiled programs are reused between
 /// calls.

@@ -178,6 +178,17 @@ pub enum FitError {
         /// The allowed values.
         needed: String,
     },
+    /// Newton's method would need too many gradients for this model.
+    #[error(
+        "the optimizer newton is for at most {max} trained parameters, but the plan trains {found}; freeze more, or choose \
+         another optimizer, such as sgd"
+    )]
+    TooManyForNewton {
+        /// The number of trained parameters.
+        found: usize,
+        /// The maximum.
+        max: usize,
+    },
     /// Every tensor is frozen, or the loss depends on none.
     #[error(
         "there is nothing to train: the loss does not depend on any parameter that is not frozen; freeze fewer \

@@ -10,8 +10,8 @@ use folkmoot_onnx::{FinalActivation, ParameterSpec};
 use folkmoot_protocol::{Loss, NamePattern, TrainingPlan};
 
 use crate::examples::{Examples, Labels};
-use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
+use folkmoot_loss::loss::{LabelForm, Layout};
 
 /// The maximum deviation from 1 of the sum of a target distribution. Files often round the shares to a few digits.
 const DISTRIBUTION_TOLERANCE: f32 = 1e-3;

@@ -11,9 +11,9 @@ use folkmoot_graph::{Source, ValueId};
 use folkmoot_protocol::{LocalOptimizer, Loss, TrainingPlan};
 
 use super::{Tolerance, gpu, largest, numbers, on_gpu};
-use crate::loss::{LabelForm, Layout, Objective};
 use crate::step::{Parameters, StepForm, StepSource, step_graph};
 use crate::{ImportLimits, Model};
+use folkmoot_loss::loss::{LabelForm, Layout, Objective};
 
 const BATCH_SIZE: usize = 3;
 /// The relative error of a term: eight units in the last place. A division may be off by two and a half of them.

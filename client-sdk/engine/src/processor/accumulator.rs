@@ -71,6 +71,12 @@ impl Accumulator {
         }
     }
 
+    /// Replaces the sum.
+    pub(crate) fn replace(&mut self, gradient: &[f64]) {
+        self.gradient.clear();
+        self.gradient.extend(gradient.iter().map(|slope| *slope as f32));
+    }
+
     /// Returns the sum.
     pub(crate) fn gradient(&self) -> &[f32] {
         &self.gradient

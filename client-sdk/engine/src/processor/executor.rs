@@ -8,16 +8,18 @@ use super::batch_program::BatchSource;
 use super::clipping::norm_factor;
 use super::gradients::{Gradients, Measured, StepInput};
 use super::memory_limit::MemoryLimit;
+use super::newton::Newton;
 use super::optimizer::{MatrixShape, Rule, StepNumber, rule as optimizer_rule};
+use super::products::Products;
 use super::recorded::Recorded;
 use super::recorder::Recorder;
 use super::update::{Adjustment, UpdatedTensor, update_by};
 use crate::augmentation::Augmenter;
 use crate::batch::Batch;
 use crate::examples::Examples;
-use crate::loss::Layout;
 use crate::model::Model;
 use crate::step::{SecretChance, StepError, StepSource};
+use folkmoot_loss::loss::Layout;
 
 /// Runs steps on the CPU.
 pub(crate) struct Processor {
@@ -32,6 +34,8 @@ pub(crate) struct Processor {
     workspace: Vec<f32>,
     /// Present if each step computes a second gradient.
     ascent: Option<Ascent>,
+    /// Present if a step solves for Newton's direction.
+    newton: Option<Newton>,
     /// Present if the plan changes examples.
     augmenter: Option<Augmenter>,
     /// The random number generator of example privacy.
@@ -57,6 +61,7 @@ impl Processor {
         Ok(Self {
             rule,
             ascent: rule.sharpness_radius.map(|radius| Ascent::new(radius, weights)),
+            newton: Newton::of(rule.optimizer, weights, gradients.trained_count()),
             examples: examples.clone(),
             batch: Batch::with_room_for(full_batch, examples),
             workspace: vec![0.0; optimizer.workspace_length(&shapes)],
@@ -186,7 +191,8 @@ impl Processor {
     pub(crate) fn kept_bytes(&self) -> usize {
         let augmented = self.augmenter.as_ref().map_or(0, Augmenter::memory_bytes);
         let ascent = self.ascent.as_ref().map_or(0, Ascent::memory_bytes);
-        ascent + size_of_val(&self.workspace[..]) + augmented + self.beside
+        let newton = self.newton.as_ref().map_or(0, Newton::memory_bytes);
+        ascent + newton + size_of_val(&self.workspace[..]) + augmented + self.beside
     }
 
     /// Counts the state of another model, in bytes, toward the memory limit.
@@ -245,6 +251,14 @@ impl Processor {
             let second = self.gradients.run(&input, &mut self.batch, augmenter, &mut host.weights, observe);
             ascent.descend(&mut host.weights);
             second?;
+        }
+        if let Some(newton) = &mut self.newton {
+            newton.keep(&host.weights);
+            let mut products =
+                Products { gradients: &mut self.gradients, batch: &mut self.batch, input, newton };
+            let direction = products.direction(&mut host.weights, observe);
+            host.weights.copy_from_slice(newton.kept());
+            self.gradients.replace(&direction?);
         }
         Ok(measured)
     }

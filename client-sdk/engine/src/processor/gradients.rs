@@ -14,8 +14,8 @@ use crate::augmentation::{AugmentedStep, Augmenter};
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::fit::FitError;
-use crate::metrics::correct_examples;
 use crate::step::{SecretChance, StepError, StepSource};
+use folkmoot_loss::metrics::correct_examples;
 
 /// Programs that are always kept: one for full batches and one for the last, smaller batch.
 const PROGRAMS: usize = 2;
@@ -289,6 +289,12 @@ impl Gradients {
     #[cfg(test)]
     pub(crate) fn private_sum(&self) -> (&[i64], u64) {
         self.per_example.as_ref().expect("the plan asks for example privacy").private_sum()
+    }
+
+    /// Replaces the gradient of the last step, one tensor after another.
+    pub(crate) fn replace(&mut self, gradient: &[f64]) {
+        self.accumulator.replace(gradient);
+        self.is_accumulated = true;
     }
 
     /// Returns the number of trained weights.

@@ -4,10 +4,10 @@ use folkmoot_graph::autodiff::gradients;
 use folkmoot_graph::op::ElementOp;
 use folkmoot_graph::step::StepGraph;
 use folkmoot_graph::{Graph, Source, ValueId};
+use folkmoot_loss::loss;
 
 use super::{Parameters, Role, StepError, StepSource};
 use crate::fit::FitError;
-use crate::loss;
 
 /// The options in which step graphs from one source differ.
 #[derive(Debug, Clone, Copy)]

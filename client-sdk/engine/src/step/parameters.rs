@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use folkmoot_onnx::ParameterKind;
-use folkmoot_protocol::{PersonalTraining, RunningStatistics, TrainingPlan};
+use folkmoot_protocol::{LocalOptimizer, PersonalTraining, RunningStatistics, TrainingPlan};
 
 use super::constraint::Constraint;
 use crate::fit::{FitError, matching};
@@ -48,8 +48,8 @@ impl Parameters {
     /// normalisation are frozen if one of them is, or if its scale and bias are.
     ///
     /// # Errors
-    /// Returns [`FitError::Pattern`] if a pattern matches no parameter (also of `l1` or `value_range`), and [`FitError::PersonalFrozen`] if a personal
-    /// parameter is not trained.
+    /// Returns [`FitError::Pattern`] if a pattern matches no parameter (also of `l1` or `value_range`), [`FitError::PersonalFrozen`] if a personal
+    /// parameter is not trained, and [`FitError::TooManyForNewton`] if Newton's method trains too many.
     pub(crate) fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let frozen = matching(model.parameters(), &plan.frozen, "frozen")?;
         let trained = matching(model.parameters(), &plan.trained, "trained")?;
@@ -74,7 +74,14 @@ impl Parameters {
         let travelling =
             travelling.map(|(role, is_personal)| *role != Role::Frozen && !is_personal).collect();
         let constraints = Constraint::of(model.parameters(), plan)?;
-        Ok(Self { roles, personal, travelling, constraints, ranges: model.parameter_ranges() })
+        let ranges = model.parameter_ranges();
+        let of_trained = roles.iter().zip(&ranges).filter(|(role, _)| **role == Role::Trained);
+        let (found, max) =
+            (of_trained.map(|(_, range)| range.len()).sum(), LocalOptimizer::NEWTON_PARAMETERS_MAX);
+        if plan.optimizer.is_newton() && found > max {
+            return Err(FitError::TooManyForNewton { found, max });
+        }
+        Ok(Self { roles, personal, travelling, constraints, ranges })
     }
 
     /// Freezes what this phase of the plan's training does not train. In a plan with FedRep, each phase trains what the other one

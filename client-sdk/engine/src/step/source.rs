@@ -4,8 +4,8 @@ use folkmoot_protocol::TrainingPlan;
 
 use super::Parameters;
 use crate::fit::{FitError, check_class_weights, check_loss};
-use crate::loss::{LabelForm, Layout, Objective};
 use crate::model::Model;
+use folkmoot_loss::loss::{LabelForm, Layout, Objective};
 
 /// The inputs for building a step's graph for any batch size.
 #[derive(Clone)]

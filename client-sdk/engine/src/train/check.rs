@@ -10,10 +10,10 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::TrainError;
-use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
 use crate::processor::{BatchProgram, BatchSource};
 use crate::step::{Role, StepSource};
+use folkmoot_loss::loss::{LabelForm, Layout};
 
 /// The number of random directions.
 const DIRECTIONS: usize = 8;

@@ -6,7 +6,7 @@
 
 use folkmoot_protocol::TrainingPlan;
 
-use crate::metrics::Metrics;
+use folkmoot_loss::metrics::Metrics;
 
 const MAGIC: &[u8; 4] = b"FMCP";
 const VERSION: u32 = 2;

@@ -5,8 +5,8 @@ use folkmoot_protocol::TrainingPlan;
 use super::TrainError;
 use crate::evaluate::Evaluator;
 use crate::examples::Examples;
-use crate::loss::Layout;
 use crate::model::Model;
+use folkmoot_loss::loss::Layout;
 
 /// Measures the losses of single examples for a plan that needs them.
 pub(crate) struct Difficulty {

@@ -39,7 +39,8 @@ pub struct Inspection {
     pub batch_size: usize,
     /// The cost of the forward pass alone.
     pub forward: Cost,
-    /// The cost of the forward pass, the loss and all gradients; twice that with sharpness-aware minimisation.
+    /// The cost of the forward pass, the loss and all gradients; twice that with sharpness-aware minimisation, and
+    /// that of all gradients that a step of Newton's method may compute.
     pub step: Cost,
     /// The memory of a training run with this plan, in bytes.
     pub memory: StepMemory,
@@ -162,8 +163,9 @@ impl Inspection {
         let workspace = optimizer.workspace_length(&shapes);
         let memory = step.memory();
         // Sharpness-aware minimisation computes everything twice, and keeps a copy of the weights meanwhile.
-        let passes = if plan.sharpness_aware.is_some() { 2 } else { 1 };
-        let kernels = step.kernels().into_iter().map(|(name, count)| (name, passes * count));
+        let copies = if plan.sharpness_aware.is_some() || plan.optimizer.is_newton() { 2 } else { 1 };
+        let passes = if plan.sharpness_aware.is_some() { 2 } else { plan.optimizer.gradients_per_step() };
+        let kernels = step.kernels().into_iter().map(|(name, count)| (name, passes as usize * count));
         let batch = model.input_shape().iter().product::<usize>() + layout.labels_per_example();
         let float = size_of::<f32>();
         Ok(Self {
@@ -178,9 +180,9 @@ impl Inspection {
             remarks: remarks(model, parameters),
             batch_size,
             forward: Cost { flops: forward.flops(), kernels: forward.kernels() },
-            step: Cost { flops: passes as u64 * step.flops(), kernels: kernels.collect() },
+            step: Cost { flops: u64::from(passes) * step.flops(), kernels: kernels.collect() },
             memory: StepMemory {
-                weights: (1 + passes) * model.parameter_count() * float,
+                weights: (1 + copies) * model.parameter_count() * float,
                 gradients: memory.outputs + accumulated * float,
                 optimizer_state: state * float,
                 live_activations: memory.live,

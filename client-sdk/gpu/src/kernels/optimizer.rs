@@ -75,7 +75,7 @@ pub(crate) fn slots(optimizer: LocalOptimizer) -> usize {
         LocalOptimizer::Adagrad { .. } | LocalOptimizer::Lion { .. } => 1,
         LocalOptimizer::RmsProp { momentum, .. } => 1 + usize::from(momentum != 0.0),
         // They are refused before.
-        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } => 0,
+        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } | LocalOptimizer::Newton { .. } => 0,
     }
 }
 
@@ -200,7 +200,7 @@ fn optimizer_source(optimizer: LocalOptimizer) -> String {
             ];
             declared(&numbers) + include_str!("../../shader/optimizer/lion.wgsl")
         }
-        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } => {
+        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } | LocalOptimizer::Newton { .. } => {
             unreachable!("a training with this optimizer is refused before its kernels are written")
         }
     }

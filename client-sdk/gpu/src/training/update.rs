@@ -28,7 +28,9 @@ impl Update {
             return Err("only the CPU can accumulate the gradients of several batches");
         }
         if rule.optimizer.needs_whole_tensors() {
-            return Err("only the CPU has the optimizers muon and adafactor, which need whole tensors");
+            return Err(
+                "only the CPU has the optimizers muon, adafactor and newton, which need whole tensors",
+            );
         }
         if rule.sharpness_radius.is_some() {
             return Err("only the CPU can compute the second gradient of sharpness-aware minimisation");

@@ -1,3 +1,5 @@
+mod newton;
+
 use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
@@ -193,9 +195,37 @@ pub enum LocalOptimizer {
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
+    /// Newton's method for convex models: w ← w − r·d with (H + damping·I)·d = g, by conjugate gradients whose products with the
+    /// Hessian H are differences of gradients (Nocedal and Wright 2006, "Numerical optimization", algorithm 7.1). Clients that average
+    /// such steps do `LocalNewton` (Gupta et al. 2021); those that take one step each, without the average gradient, a simple form of
+    /// GIANT (Wang et al. 2018). It is for linear and logistic regression with at most 20,000 trained parameters: for a neural network,
+    /// a step ends where the curvature is not positive, and training loses its advantage. Let a batch be all examples. A step costs as
+    /// much as 1 + 2·`cg_steps` steps of SGD. Only the CPU computes it.
+    Newton {
+        /// The step size, above 0. With 1, a step reaches the minimum of a quadratic loss; less is safer far from the minimum.
+        #[serde(default = "newton::learning_rate")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+        learning_rate: f32,
+        /// The number added to the diagonal of the Hessian, 0 or more. It keeps steps short in directions in which the loss is flat, such
+        /// as those of features that no example of the client has.
+        #[serde(default = "newton::damping")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
+        damping: f32,
+        /// The maximum number of conjugate gradient steps, 1 to 1000.
+        #[serde(default = "newton::cg_steps")]
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        cg_steps: u32,
+        /// Conjugate gradients end when ‖(H + damping·I)·d − g‖ is at most this many times ‖g‖; above 0, below 1.
+        #[serde(default = "newton::tolerance")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1)))]
+        tolerance: f32,
+    },
 }
 
 impl LocalOptimizer {
+    /// The maximum number of trained parameters for Newton's method.
+    pub const NEWTON_PARAMETERS_MAX: usize = 20_000;
+
     /// Returns plain stochastic gradient descent.
     pub fn sgd(learning_rate: f32) -> Self {
         Self::Sgd { learning_rate, momentum: 0.0, nesterov: false, weight_decay: 0.0 }
@@ -211,13 +241,24 @@ impl LocalOptimizer {
             | Self::RmsProp { learning_rate, .. }
             | Self::Lion { learning_rate, .. }
             | Self::Muon { learning_rate, .. }
-            | Self::Adafactor { learning_rate, .. } => learning_rate,
+            | Self::Adafactor { learning_rate, .. }
+            | Self::Newton { learning_rate, .. } => learning_rate,
         }
     }
 
-    /// Returns whether the rule of a tensor needs all of its elements together. GPUs have no kernels for such rules.
+    /// Returns whether the rule of a tensor needs all of its elements together, or other gradients. GPUs have no kernels for such rules.
     pub fn needs_whole_tensors(&self) -> bool {
-        matches!(self, Self::Muon { .. } | Self::Adafactor { .. })
+        matches!(self, Self::Muon { .. } | Self::Adafactor { .. }) || self.is_newton()
+    }
+
+    /// Returns whether this is Newton's method.
+    pub fn is_newton(&self) -> bool {
+        matches!(self, Self::Newton { .. })
+    }
+
+    /// Returns the largest number of gradients that a step computes.
+    pub fn gradients_per_step(&self) -> u32 {
+        if let Self::Newton { cg_steps, .. } = self { 1 + 2 * cg_steps } else { 1 }
     }
 
     /// Returns whether this is SGD without momentum and weight decay.
@@ -284,6 +325,9 @@ impl LocalOptimizer {
                 faults.expect_positive("optimizer.adafactor.update_max", update_max);
                 faults.expect_positive("optimizer.adafactor.scale_min", scale_min);
                 faults.expect_not_negative("optimizer.adafactor.weight_decay", weight_decay);
+            }
+            Self::Newton { learning_rate, damping, cg_steps, tolerance } => {
+                newton::list_faults([learning_rate, damping, tolerance], cg_steps, faults);
             }
         }
     }

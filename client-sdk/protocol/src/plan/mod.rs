@@ -7,6 +7,7 @@ mod drift_correction;
 mod elastic_averaging;
 mod example_privacy;
 mod fault;
+mod fine_tuning;
 mod gradient_clipping;
 mod learning_rate_schedule;
 mod local_noise;
@@ -34,6 +35,7 @@ pub use drift_correction::DriftCorrection;
 pub use elastic_averaging::ElasticAveraging;
 pub use example_privacy::ExamplePrivacy;
 pub use fault::PlanError;
+pub use fine_tuning::FineTuning;
 pub use gradient_clipping::GradientClipping;
 pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_noise::LocalNoise;
@@ -73,8 +75,11 @@ pub struct Plan {
     /// reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device_rules: Vec<DeviceRule>,
-    /// The local training. An evaluation uses only its loss.
+    /// The local training. An evaluation uses only its loss, unless it fine-tunes.
     pub training: TrainingPlan,
+    /// The fine-tuning of an evaluation, after which the client measures again. A client that does not support it refuses the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fine_tuning: Option<FineTuning>,
     /// The default encoding of the update if the assignment has no recipe: `none`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub codec: Codec,

@@ -265,6 +265,7 @@ impl TrainingPlan {
         {
             faults.add("gradient_clipping.per_example_norm", bound.into(), "absent with mixed precision");
         }
+        self.list_newton_faults(&mut faults);
         self.list_local_rule_faults(&mut faults);
         let lists = [("frozen", &self.frozen), ("trained", &self.trained), ("personal", &self.personal)];
         for (field, patterns) in lists {

@@ -4,10 +4,14 @@ use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use folkmoot_engine::{Evaluation, Examples, Metrics, evaluate, evaluate_in_detail};
 use folkmoot_protocol::{
-    DeviceCondition, DeviceRule, LocalNoise, Loss,
+    DeviceCondition, DeviceRule, FineTuning, LocalNoise, Loss,
     messages::AbortReason,
-    update::{HEADER_BYTES, UpdateHeader, sums::MetricSums},
+    update::{
+        HEADER_BYTES, UpdateHeader,
+        sums::{FineTuned, MetricSums},
+    },
 };
+use folkmoot_training::fine_tuned_weights;
 use folkmoot_work::WorkError;
 
 use super::scene::{Scene, examples};
@@ -166,4 +170,66 @@ fn an_evaluation_that_takes_too_long_is_given_up_without_a_word() {
     assert_eq!(error.over_budget, Some(OverBudget::Evaluation { max: 2 }));
     scene.local.budget.training_seconds_max = 100;
     assert!(work(&scene.local, |_| {}).unwrap().is_some());
+}
+
+const TUNING: FineTuning = FineTuning { epochs: 3, learning_rate: 0.5, held_out_share: 0.25 };
+
+#[test]
+fn a_fine_tuning_is_measured_on_held_out_examples_and_dropped() {
+    let mut scene = Scene::of(40, |plan| {
+        plan.work = folkmoot_protocol::Work::Evaluation;
+        plan.fine_tuning = Some(TUNING);
+        // These settings for the rounds of a task have no effect.
+        plan.training.proximal_term = 5.0;
+        plan.training.steps_max = Some(1);
+    });
+    scene.local.assignment.metric_sums = true;
+    let (all, start, loss) = (held(&scene), scene.model.initial_weights(), Loss::SoftmaxCrossEntropy);
+    let [trained, held_out] = TUNING.divide(40).unwrap().map(|rows| all.subset(&rows).unwrap());
+    let plan = &scene.plan.training;
+    let (tuned, steps) = fine_tuned_weights(&scene.model, &TUNING, plan, &start, &trained).unwrap();
+    assert_eq!(steps, 3 * 15, "30 examples in batches of 2");
+    let [before, after] =
+        [&start, &tuned].map(|weights| evaluate_in_detail(&scene.model, weights, &held_out, loss).unwrap());
+    assert_ne!(before.metrics.loss_sum, after.metrics.loss_sum);
+
+    let done = work(&scene.local, |_| {}).unwrap().expect("nobody stopped it");
+    assert_eq!((done.outcome.metrics, done.own), (before.metrics, None));
+    assert!(done.outcome.delta.is_empty() && done.outcome.weights.is_empty(), "nothing is kept or sent");
+    let sent = FineTuned::decode(&sums_of(&scene)).unwrap();
+    assert_eq!((sent.metrics.example_count, sent.metrics.step_count), (10, 45));
+    assert_eq!(sent.metrics.loss_sum.to_bits(), after.metrics.loss_sum.to_bits());
+    assert_eq!(sent.sums, before.sums().zip(after.sums()).map(|(before, after)| [before, after]));
+}
+
+#[test]
+fn a_fine_tuning_that_cannot_be_measured_is_given_up() {
+    let with = |count, tuning, noise| {
+        Scene::of(count, |plan| {
+            plan.work = folkmoot_protocol::Work::Evaluation;
+            plan.fine_tuning = Some(tuning);
+            plan.local_noise = noise;
+        })
+    };
+    let few = refused(&with(1, TUNING, None));
+    assert!(few.reason == AbortReason::TrainingFailed && few.detail.contains("at least 2"), "{}", few.detail);
+    let epochs = refused(&with(10, FineTuning { epochs: 0, ..TUNING }, None));
+    assert_eq!(
+        (epochs.reason, &*epochs.detail),
+        (AbortReason::PlanUnsupported, "fine_tuning.epochs is 0; it must be 1 to 1000")
+    );
+    let noise = LocalNoise { clipping_norm: 1 << 20, scale: 1 << 20 };
+    assert_eq!(refused(&with(10, TUNING, Some(noise))).reason, AbortReason::PlanUnsupported);
+    let diverged = refused(&with(10, FineTuning { epochs: 1000, learning_rate: 1e38, ..TUNING }, None));
+    assert_eq!(diverged.reason, AbortReason::TrainingFailed, "{}", diverged.detail);
+
+    let scene = with(100, FineTuning { epochs: 100, ..TUNING }, None);
+    let heard = Mutex::new(0);
+    let stopped = work(&scene.local, |_| {
+        *heard.lock().unwrap() += 1;
+        if *heard.lock().unwrap() == 3 {
+            scene.local.stop.store(true, Ordering::Relaxed);
+        }
+    });
+    assert!(stopped.unwrap().is_none(), "a stop is noticed between the steps of a fine-tuning");
 }

@@ -10,6 +10,7 @@ mod elastic;
 mod functions;
 mod guided;
 mod local_training;
+mod newton;
 mod objective;
 mod personal;
 mod personal_training;

@@ -5,7 +5,11 @@ use folkmoot_coordinator::{round::Purpose, task::TaskDescription};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid, Work,
     saturating::to_length,
-    update::{HEADER_BYTES, MetricBounds, UpdateHeader, sums::SumShape, update_bytes},
+    update::{
+        HEADER_BYTES, MetricBounds, UpdateHeader,
+        sums::{FineTuned, SumShape},
+        update_bytes,
+    },
 };
 use folkmoot_secure_aggregation::{Ring, seal_bytes};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
@@ -55,6 +59,8 @@ pub struct ExpectedUpdate {
     pub counted_as: Option<NetworkClass>,
     /// The shapes of sums that may follow the header of an evaluation's update. Empty if no sums may follow.
     pub sum_shapes: Arc<[SumShape]>,
+    /// Whether the client measures before and after a fine-tuning.
+    pub is_fine_tuned: bool,
     /// The ring of a masked update; `None` if updates are not masked.
     pub ring: Option<Ring>,
     /// The number of bytes that follow a masked update for a committee; 0 without one.
@@ -88,6 +94,7 @@ impl ExpectedUpdate {
             norm_max: None,
             counted_as: task.description.privacy.is_none().then(|| NetworkClass::of(&assignment.slices)),
             sum_shapes: Arc::default(),
+            is_fine_tuned: is_evaluation && task.description.fine_tuning().is_some(),
             ring: task.description.ring(task.schema.parameter_count()).filter(|_| !is_evaluation),
             seal_bytes: task.description.committee_terms().map_or(0, |terms| seal_bytes(&terms) as u64),
             parts: PartPlaces::of(plan, &task.schema).filter(|_| !is_evaluation),
@@ -115,6 +122,7 @@ impl ExpectedUpdate {
             norm_max: None,
             counted_as: None,
             sum_shapes: Arc::default(),
+            is_fine_tuned: false,
             ring: None,
             seal_bytes: 0,
             parts: None,
@@ -133,7 +141,11 @@ impl ExpectedUpdate {
             None => dense.is_some_and(|dense| {
                 let sums_max =
                     self.sum_shapes.iter().map(|shape| shape.bytes_max()).max().unwrap_or_default();
-                (dense..=dense.saturating_add(sums_max)).contains(&bytes)
+                let (least, most) = match self.is_fine_tuned {
+                    true => (FineTuned::BYTES_MIN, FineTuned::BYTES_MIN + 2 * sums_max),
+                    false => (0, sums_max),
+                };
+                (dense.saturating_add(least)..=dense.saturating_add(most)).contains(&bytes)
             }),
             Some(_) => dense.is_some_and(|dense| {
                 bytes >= HEADER_BYTES as u64

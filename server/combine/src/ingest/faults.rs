@@ -1,6 +1,9 @@
 use folkmoot_protocol::{
     ErrorCode,
-    update::{HeaderError, UpdateHeader, sums::MetricSums},
+    update::{
+        HeaderError, UpdateHeader,
+        sums::{FineTuned, MetricSums},
+    },
 };
 use folkmoot_update::{DecodeError, SquaredNorm, ValueFault, codec::PayloadError};
 
@@ -54,6 +57,13 @@ pub(super) fn check_sums(
     expected: &ExpectedUpdate,
     header: &UpdateHeader,
 ) -> Result<(), Refusal> {
+    if expected.is_fine_tuned {
+        let measured = FineTuned::decode(bytes)
+            .map_err(|error| Refusal::new(ErrorCode::UpdateMalformed, error.to_string()))?;
+        return measured
+            .check(&expected.sum_shapes, expected.metrics, &header.metrics)
+            .map_err(|fault| Refusal::new(ErrorCode::UpdateMetricInvalid, fault.to_string()));
+    }
     if bytes.is_empty() {
         return Ok(());
     }

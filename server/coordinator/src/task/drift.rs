@@ -80,6 +80,12 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         },
         "set proximal_term = 0.0",
     );
+    refuse(
+        plan.optimizer.is_newton(),
+        "plan.optimizer",
+        "corrects the gradients of steps, but a step of newton goes along another direction",
+        "choose sgd, or finalizer.kind = \"fed_avg\"",
+    );
     match drift {
         DriftCorrection::Scaffold | DriftCorrection::FedDyn { .. } | DriftCorrection::FedDc { .. } => {
             validate_kept(description, &mut refuse);

@@ -1,4 +1,4 @@
-use folkmoot_protocol::{Metric, limits::ATTRIBUTES_MAX};
+use folkmoot_protocol::{FineTuning, Metric, limits::ATTRIBUTES_MAX};
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
@@ -58,6 +58,12 @@ pub struct FederatedEvaluation {
     #[serde(default = "ten")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub minimum_group: u64,
+    /// Measures what a personalisation of the version is worth: each client holds a share of its examples out, measures the version on
+    /// them, trains it on its other examples, and measures it again on the held-out ones. Evaluations list the second measurement as
+    /// `fine_tuned`. Nothing that is trained leaves the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "epochs": 1, "learning_rate": 0.05 }])))]
+    pub fine_tuning: Option<FineTuning>,
 }
 
 /// The measured metric of one model version.
@@ -148,6 +154,10 @@ impl Evaluation {
             ));
         }
         let Some(federated) = &self.federated else { return };
+        for (field, value, allowed) in federated.fine_tuning.iter().flat_map(FineTuning::faults) {
+            let field = format!("evaluation.federated.fine_tuning.{field}");
+            faults.push(Fault::new(&field, format!("it is {value}"), format!("it must be {allowed}")));
+        }
         let begin = faults.len();
         federated.policy().validate(faults);
         for fault in &mut faults[begin..] {

@@ -14,7 +14,12 @@ use folkmoot_storage::{
     EvaluationSource, RoundRecord, RoundRepository, TaskRecord,
 };
 
-use super::{DriveError, evaluation_sum::evaluation_of, rules::rules, versions::latest};
+use super::{
+    DriveError,
+    evaluation_sum::{both_measured, evaluation_of},
+    rules::rules,
+    versions::latest,
+};
 use crate::{
     coordinator::Coordinator,
     in_place::in_place,
@@ -136,20 +141,32 @@ pub async fn combine_reports(
     for (slice, updates) in slices(evaluation, &accepted, &assignments) {
         let (log, loss) = (coordinator.ingest.log(), task.description.plan.loss);
         let metrics = sum_metrics(updates.iter().map(|update| &update.metrics));
-        let measured = in_place(|| evaluation_of(log, loss, &metrics, &updates))?;
-        let classes = measured.as_ref().filter(|_| slice.is_empty()).and_then(|one| one.class_report());
-        evaluations.push(EvaluationRecord {
+        let of = |source, metrics, measured: Option<&folkmoot_engine::Evaluation>| EvaluationRecord {
             organisation_id: task.organisation_id,
             task_id: task.id,
             version: record.round.base_version,
-            source: EvaluationSource::Federated,
-            slice,
+            source,
+            slice: slice.clone(),
             client_count: updates.len() as u64,
             metrics,
-            values: measured.map(|one| one.values()).unwrap_or_default(),
-            classes,
+            values: measured.map(folkmoot_engine::Evaluation::values).unwrap_or_default(),
+            classes: measured
+                .filter(|_| slice.is_empty())
+                .and_then(folkmoot_engine::Evaluation::class_report),
             created_at: now,
-        });
+        };
+        if task.description.fine_tuning().is_none() {
+            let measured = in_place(|| evaluation_of(log, loss, &metrics, &updates))?;
+            evaluations.push(of(EvaluationSource::Federated, metrics, measured.as_ref()));
+            continue;
+        }
+        let both = in_place(|| both_measured(log, loss, &metrics, &updates))?;
+        let [before, after] = both
+            .as_ref()
+            .and_then(|both| both.evaluations.as_ref())
+            .map_or([None, None], |both| both.each_ref().map(Some));
+        evaluations.push(of(EvaluationSource::Federated, metrics, before));
+        evaluations.extend(both.as_ref().map(|both| of(EvaluationSource::FineTuned, both.metrics, after)));
     }
     let rules = rules(task, record.round.purpose);
     let (round, _) = coordinator

@@ -1,10 +1,13 @@
 //! Metrics over the examples of several clients, from the sums that the clients sent.
 
-use folkmoot_aggregation::EvaluationSum;
+use folkmoot_aggregation::{EvaluationSum, sum_metrics};
 use folkmoot_engine::{Evaluation, Metrics};
 use folkmoot_protocol::{
     Loss,
-    update::{HEADER_BYTES, UpdateMetrics, sums::MetricSums},
+    update::{
+        HEADER_BYTES, UpdateMetrics,
+        sums::{FineTuned, MetricSums},
+    },
 };
 use folkmoot_round_log::{RoundLog, RoundLogError};
 use folkmoot_storage::AcceptedUpdate;
@@ -32,13 +35,58 @@ pub fn evaluation_of(
             None => return Ok(None),
         }
     }
+    Ok(sum.finish().and_then(|sums| Evaluation::of_sums(loss, engine_metrics(metrics), &sums)))
+}
+
+/// The metrics of clients before and after a fine-tuning.
+pub struct BothMeasured {
+    pub metrics: UpdateMetrics,
+    /// Every metric before and after it. `None` if a client sent no sums, or the clients' labels have different forms.
+    pub evaluations: Option<[Evaluation; 2]>,
+}
+
+/// Computes what these clients measured before and after a fine-tuning. `metrics` is the sum of the metrics in the headers of their
+/// updates; the result has those after it. Returns `None` if an update is no longer in the log.
+///
+/// # Errors
+/// Fails if the round log cannot be read.
+pub fn both_measured(
+    log: &RoundLog,
+    loss: Loss,
+    metrics: &UpdateMetrics,
+    updates: &[&AcceptedUpdate],
+) -> Result<Option<BothMeasured>, RoundLogError> {
+    let mut measured = Vec::with_capacity(updates.len());
+    for update in updates {
+        let bytes = after_header(log, update)?;
+        let Some(one) = bytes.and_then(|bytes| FineTuned::decode(&bytes).ok()) else { return Ok(None) };
+        measured.push(one);
+    }
+    let after = sum_metrics(measured.iter().map(|one| &one.metrics));
+    let evaluation = |place: usize, metrics: &UpdateMetrics| {
+        let mut sum = EvaluationSum::default();
+        for one in &measured {
+            sum.add(&one.sums.as_ref()?[place]);
+        }
+        Evaluation::of_sums(loss, engine_metrics(metrics), &sum.finish()?)
+    };
+    let evaluations =
+        evaluation(0, metrics).zip(evaluation(1, &after)).map(|(before, after)| [before, after]);
+    Ok(Some(BothMeasured { metrics: after, evaluations }))
+}
+
+fn engine_metrics(metrics: &UpdateMetrics) -> Metrics {
     let UpdateMetrics { example_count, loss_sum, correct_count, step_count } = *metrics;
-    let metrics = Metrics { example_count, loss_sum, correct_count, step_count };
-    Ok(sum.finish().and_then(|sums| Evaluation::of_sums(loss, metrics, &sums)))
+    Metrics { example_count, loss_sum, correct_count, step_count }
 }
 
 /// Reads the sums of one update from the log.
 fn sums_of(log: &RoundLog, update: &AcceptedUpdate) -> Result<Option<MetricSums>, RoundLogError> {
+    Ok(after_header(log, update)?.and_then(|bytes| MetricSums::decode(&bytes).ok()))
+}
+
+/// Reads what follows the header of an update. Returns `None` if that is nothing, or no longer in the log.
+fn after_header(log: &RoundLog, update: &AcceptedUpdate) -> Result<Option<Vec<u8>>, RoundLogError> {
     let header_bytes = HEADER_BYTES as u64;
     if update.bytes <= header_bytes {
         return Ok(None);
@@ -48,7 +96,7 @@ fn sums_of(log: &RoundLog, update: &AcceptedUpdate) -> Result<Option<MetricSums>
     match read_tiles(log, update.round_id, update.assignment_id, range, &mut |tile| {
         bytes.extend_from_slice(tile)
     }) {
-        Ok(()) => Ok(MetricSums::decode(&bytes).ok()),
+        Ok(()) => Ok(Some(bytes)),
         Err(RoundLogError::NotFound(_) | RoundLogError::TooShort { .. }) => {
             tracing::warn!(assignment = %update.assignment_id, "the sums of an evaluation are no longer in the round log");
             Ok(None)

@@ -300,6 +300,7 @@ async fn keep_plan(
         work,
         device_rules: description.eligibility.device_rules.clone(),
         training: description.client_training(),
+        fine_tuning: description.fine_tuning().filter(|_| work == Work::Evaluation),
         codec: Codec::None,
         protection: description.plan_protection(),
         grid: description.grid,

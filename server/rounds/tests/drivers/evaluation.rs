@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use folkmoot_engine::{Examples, ImportLimits, Labels, Model, evaluate_in_detail};
+use folkmoot_engine::{Evaluation as Measured, Examples, ImportLimits, Labels, Model, evaluate_in_detail};
 use folkmoot_protocol::{
-    AssignmentId, BlobDigest, Metric, UpdateDigest,
+    AssignmentId, BlobDigest, FineTuning, Metric, UpdateDigest,
     messages::{Assignment, UploadState},
     update::HEADER_BYTES,
 };
-use folkmoot_storage::{AssignmentRepository, AssignmentStatus, EvaluationRecord, EvaluationRepository};
-use folkmoot_training::{Budget, Evaluation, FinishedWork, Inputs, make, parse_plan};
+use folkmoot_storage::{
+    AssignmentRepository, AssignmentStatus, EvaluationRecord, EvaluationRepository, EvaluationSource,
+};
+use folkmoot_training::{Budget, Evaluation, FinishedWork, Inputs, fine_tuned_weights, make, parse_plan};
 
 use super::*;
 use folkmoot_rounds::{
@@ -59,7 +61,11 @@ struct Scene {
 
 impl Scene {
     async fn new(loss: &'static str, outputs: usize) -> Self {
-        let world = Box::pin(World::of_evaluation(loss, outputs)).await;
+        Self::with(loss, outputs, None).await
+    }
+
+    async fn with(loss: &'static str, outputs: usize, tuning: Option<FineTuning>) -> Self {
+        let world = Box::pin(World::of_evaluation(loss, outputs, tuning)).await;
         let mut scene = Self { world, loss, outputs, assignments: Vec::new() };
         scene.check_in().await;
         scene
@@ -143,7 +149,7 @@ impl Scene {
     }
 
     /// Ends the round and returns the evaluations of version 0: the operator's, and the clients'.
-    async fn evaluations(&self) -> [EvaluationRecord; 2] {
+    async fn evaluations<const N: usize>(&self) -> [EvaluationRecord; N] {
         let now = START.plus_seconds(EVALUATION_SECONDS + 1);
         while drive_task(&self.world.coordinator, self.world.task, now).await.unwrap() {}
         let found = self.world.coordinator.storage.evaluations_at(self.world.task, 0).await.unwrap();
@@ -156,7 +162,7 @@ impl Scene {
 }
 
 impl World {
-    async fn of_evaluation(loss: &str, outputs: usize) -> Self {
+    async fn of_evaluation(loss: &str, outputs: usize, tuning: Option<FineTuning>) -> Self {
         let mut world = Self::new().await;
         let coordinator = Arc::get_mut(&mut world.coordinator).expect("nobody else has it");
         let onnx = Bytes::from(mlp(&[2, outputs], 1));
@@ -173,7 +179,7 @@ impl World {
                 "central": true, "metric": metric,
                 "federated": {
                     "report_goal": CLIENTS, "minimum_cohort": 2, "slice_by": ["os"], "minimum_group": 2,
-                    "reporting_deadline_seconds": EVALUATION_SECONDS,
+                    "reporting_deadline_seconds": EVALUATION_SECONDS, "fine_tuning": tuning,
                 },
             },
             "stop": { "rounds": 30 },
@@ -299,4 +305,51 @@ async fn impossible_sums_are_refused_and_the_others_count() {
     let [_, federated] = scene.evaluations().await;
     assert_eq!((federated.client_count, federated.metrics.example_count), (2, 62));
     assert_eq!(federated.values.iter().count(), 8);
+}
+
+/// The clients with at least two examples report what they measure before and after a fine-tuning.
+#[tokio::test]
+async fn a_fine_tuning_is_reported_beside_the_version() {
+    let tuning = FineTuning { epochs: 2, learning_rate: 0.25, held_out_share: 0.2 };
+    for (loss, outputs) in [("softmax_cross_entropy", 3), ("mean_squared_error", 2)] {
+        let scene = Box::pin(Scene::with(loss, outputs, Some(tuning))).await;
+        scene.report([4, 2, 1]).await;
+        // An update without the second measurement, or of other examples, is refused.
+        let bytes = scene.work(3, &scene.assignments[3]).await;
+        let refusal = scene.send(3, &bytes[..HEADER_BYTES], 64).await.unwrap_err();
+        assert_eq!(refusal.code(), ErrorCode::UploadLengthInvalid, "{refusal:?}");
+        let mut others = scene.work(3, &scene.assignments[0]).await;
+        others[HEADER_BYTES + 1] ^= 1;
+        let refusal = scene.send(0, &others, 64).await.unwrap_err();
+        assert_eq!(refusal.code(), ErrorCode::UpdateMetricInvalid, "{refusal:?}");
+
+        let model = Model::from_onnx(&mlp(&[2, outputs], 1), &ImportLimits::default()).unwrap();
+        let (start, plan) = (model.initial_weights(), scene.world.task().await.description.plan);
+        let mut expected = [Measured::default(), Measured::default()];
+        for client in [1, 2, 4] {
+            let all = examples(loss, outputs, client);
+            let divided = tuning.divide(all.len()).unwrap().map(|rows| all.subset(&rows).unwrap());
+            let (tuned, _) = fine_tuned_weights(&model, &tuning, &plan, &start, &divided[0]).unwrap();
+            for (sum, weights) in expected.iter_mut().zip([&start, &tuned]) {
+                *sum += &evaluate_in_detail(&model, weights, &divided[1], plan.loss).unwrap();
+            }
+        }
+        let [central, before, after] = scene.evaluations().await;
+        assert_eq!(
+            [central.source, before.source, after.source],
+            [EvaluationSource::Central, EvaluationSource::Federated, EvaluationSource::FineTuned]
+        );
+        for (record, expected) in [&before, &after].into_iter().zip(&expected) {
+            assert_eq!((record.client_count, record.metrics.example_count), (3, 12 + 24 + 48));
+            for metric in Metric::ALL {
+                agree(record.value(metric), expected.value(metric), metric);
+            }
+            assert_eq!(record.classes, expected.class_report());
+        }
+        assert_ne!(before.value(Metric::Loss), after.value(Metric::Loss));
+        let slices = scene.world.coordinator.storage.evaluation_slices(scene.world.task).await.unwrap();
+        let slices: Vec<_> = slices.iter().map(|one| (one.slice.as_str(), one.source)).collect();
+        let linux = |source| ("os=linux", source);
+        assert_eq!(slices, [linux(EvaluationSource::Federated), linux(EvaluationSource::FineTuned)]);
+    }
 }

@@ -57,6 +57,10 @@ pub struct RoundRow {
     pub held_out_loss: Option<f64>,
     /// The committed version's metric over the held-out examples; `None` if the version was not evaluated.
     pub held_out_metric: Option<f64>,
+    /// The loss after each client fine-tuned the version; `None` unless the task's evaluation fine-tunes.
+    pub fine_tuned_loss: Option<f64>,
+    /// The metric after each client fine-tuned the version; `None` unless the task's evaluation fine-tunes.
+    pub fine_tuned_metric: Option<f64>,
     /// The mean of the clients' own values of that metric, if each measures the version on its held-out examples. Every client
     /// counts the same.
     pub client_metric_mean: Option<f64>,
@@ -120,6 +124,8 @@ impl Row for RoundRow {
         Column::sometimes("train_accuracy", ColumnKind::Number),
         Column::sometimes("held_out_loss", ColumnKind::Number),
         Column::sometimes("held_out_metric", ColumnKind::Number),
+        Column::sometimes("fine_tuned_loss", ColumnKind::Number),
+        Column::sometimes("fine_tuned_metric", ColumnKind::Number),
         Column::sometimes("client_metric_mean", ColumnKind::Number),
         Column::sometimes("client_metric_deviation", ColumnKind::Number),
         Column::sometimes("client_metric_worst_tenth", ColumnKind::Number),
@@ -148,6 +154,8 @@ impl Row for RoundRow {
             self.train_accuracy.into(),
             self.held_out_loss.into(),
             self.held_out_metric.into(),
+            self.fine_tuned_loss.into(),
+            self.fine_tuned_metric.into(),
             self.client_metric_mean.into(),
             self.client_metric_deviation.into(),
             self.client_metric_worst_tenth.into(),

@@ -10,7 +10,9 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
-use folkmoot_training::{OwnTensors, SystemChance, constant, sent, widest_fitting, width_of};
+use folkmoot_training::{
+    OwnTensors, SystemChance, constant, fine_tuned_weights, measured, sent, widest_fitting, width_of,
+};
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
@@ -61,11 +63,11 @@ impl Bench {
         let is_hostile = crowd.attack(training.client).is_some();
         let narrow = self.choose_width(training, &examples, is_hostile).map_err(refused)?;
         let training = narrow.as_ref().unwrap_or(training);
-        let (mut sums, mut own) = (None, OwnTensors::default());
+        let (mut after_header, mut own) = (Vec::new(), OwnTensors::default());
         let (mut delta, mut products, metrics) = match lesson.plan.work {
             Work::Evaluation => {
-                let evaluated = self.evaluate(training, &examples).map_err(|error| failed(&error))?;
-                sums = evaluated.1;
+                let evaluated = self.evaluate(crowd, training, &examples).map_err(|error| failed(&error))?;
+                after_header = evaluated.1;
                 (Vec::new(), Vec::new(), evaluated.0)
             }
             Work::Training => {
@@ -121,9 +123,7 @@ impl Bench {
         let made = make_update(header, &delta, &lesson.plan, how, training.clipping_norm, &mut rng)
             .map_err(|error| failed(&error))?;
         let (mut bytes, memory) = (made.bytes, made.memory);
-        if let Some(sums) = sums {
-            sums.append_to(&mut bytes);
-        }
+        bytes.append(&mut after_header);
         Ok(TrainedUpdate { memory, own, digest: UpdateDigest::of(&bytes), norm, bytes })
     }
 
@@ -181,13 +181,41 @@ impl Bench {
         evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss))
     }
 
-    /// Measures the weights on a client's examples. Returns the sums of every metric, if the assignment asks for them.
+    /// Evaluates a version as a client does. Returns its metrics, and what follows the header of the update.
     fn evaluate(
         &mut self,
+        crowd: &Crowd,
         training: &Training,
         examples: &Examples,
+    ) -> Result<(Metrics, Vec<u8>), Box<dyn std::error::Error>> {
+        let Training { lesson, weights, client, .. } = training;
+        let (mut bytes, plan) = (Vec::new(), &lesson.plan.training);
+        let Some(tuning) = lesson.plan.fine_tuning else {
+            let (metrics, sums) = self.measure(training, weights, examples)?;
+            sums.iter().for_each(|sums| sums.append_to(&mut bytes));
+            return Ok((metrics, bytes));
+        };
+        let [trained, held_out] = match tuning.divide(examples.len()) {
+            // These examples are already the held-out ones.
+            _ if crowd.measures_itself() => [crowd.examples(*client, Work::Training)?, examples.clone()],
+            Some([trained, held_out]) => [examples.subset(&trained)?, examples.subset(&held_out)?],
+            None => return Err("the plan fine-tunes, so a client needs at least 2 examples".into()),
+        };
+        let (before, sums_before) = self.measure(training, weights, &held_out)?;
+        let (tuned, steps) = fine_tuned_weights(&lesson.model, &tuning, plan, weights, &trained)?;
+        let (after, sums) = self.measure(training, &tuned, &held_out)?;
+        measured(plan, after, steps, sums_before.zip(sums)).append_to(&mut bytes);
+        Ok((before, bytes))
+    }
+
+    /// Measures weights on examples. Returns the sums of every metric, if the assignment asks for them.
+    fn measure(
+        &mut self,
+        training: &Training,
+        weights: &[f32],
+        examples: &Examples,
     ) -> Result<(Metrics, Option<MetricSums>), EvaluateError> {
-        let Training { lesson, weights, .. } = training;
+        let lesson = &training.lesson;
         let evaluator = self.evaluator(lesson);
         if !training.metric_sums {
             return Ok((evaluator.evaluate(weights, examples)?, None));

@@ -83,7 +83,8 @@ impl World {
         };
         let due = version - version % every;
         for record in self.storage.evaluations_at(self.task, due).await? {
-            if is_central == (record.source == EvaluationSource::Central) {
+            let is_fine_tuned = record.source == EvaluationSource::FineTuned;
+            if is_fine_tuned || is_central == (record.source == EvaluationSource::Central) {
                 self.recorder.measured(due, &record);
             }
         }

@@ -364,13 +364,16 @@ impl Amount {
     fn of(plan: &Plan, held: u64) -> Self {
         if plan.work == Work::Evaluation {
             // A pass without gradients takes about a third of the time of a pass with gradients.
-            return Self { examples: held.div_ceil(3), steps: 1 };
+            let measured = Self { examples: held.div_ceil(3), steps: 1 };
+            let tuned = plan.fine_tuning.map_or(0, |tuning| held.saturating_mul(tuning.epochs.into()));
+            return Self { examples: measured.examples.saturating_add(tuned), ..measured };
         }
         let personal = plan.training.personal_training;
         let first = personal.and_then(PersonalTraining::first_epochs);
         let first = first.map(|epochs| Self::of_phase(&plan.training, epochs, held));
         let (steps, gradients) =
             personal.map_or((1, 1), |one| (one.steps_per_batch().into(), one.gradients_per_step().into()));
+        let gradients: u64 = u64::max(gradients, plan.training.optimizer.gradients_per_step().into());
         let shared = Self::of_phase(&plan.training, plan.training.epochs, held).times(steps, gradients);
         first.into_iter().fold(shared, |sum, phase| Self {
             examples: sum.examples + phase.examples,

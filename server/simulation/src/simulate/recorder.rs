@@ -3,7 +3,7 @@
 use folkmoot_coordinator::task::Evaluation;
 use folkmoot_engine::Evaluator;
 use folkmoot_protocol::{Metric, Work};
-use folkmoot_storage::EvaluationRecord;
+use folkmoot_storage::{EvaluationRecord, EvaluationSource};
 
 use crate::record::RoundRow;
 
@@ -88,8 +88,11 @@ impl Recorder {
     pub fn measured(&mut self, version: u64, evaluation: &EvaluationRecord) {
         let metric = self.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
         if let Some(row) = self.rows.iter_mut().rev().find(|row| row.version == Some(version)) {
-            row.held_out_loss = evaluation.value(Metric::Loss);
-            row.held_out_metric = evaluation.value(metric);
+            let (loss, value) = match evaluation.source {
+                EvaluationSource::FineTuned => (&mut row.fine_tuned_loss, &mut row.fine_tuned_metric),
+                _ => (&mut row.held_out_loss, &mut row.held_out_metric),
+            };
+            (*loss, *value) = (evaluation.value(Metric::Loss), evaluation.value(metric));
         }
     }
 }

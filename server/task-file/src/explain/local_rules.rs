@@ -121,5 +121,11 @@ pub(super) fn optimizer(optimizer: &LocalOptimizer) -> String {
                  the CPU"
             )
         }
+        LocalOptimizer::Newton { learning_rate, damping, .. } => format!(
+            "It uses Newton's method with steps of {learning_rate} and a damping of {damping}. Use it for linear and logistic regression, \
+             which it fits in few rounds; for neural networks, it does not pay. Each step costs up to {} gradients, and trains on the \
+             CPU",
+            optimizer.gradients_per_step()
+        ),
     }
 }

@@ -28,6 +28,16 @@ pub(super) fn evaluation(evaluation: Option<&Evaluation>) -> Vec<String> {
             seconds(federated.reporting_deadline_seconds),
             policy.minimum_cohort()
         ));
+        if let Some(tuning) = &federated.fine_tuning {
+            said.push(format!(
+                "Each client holds {:.0} % of its examples out and measures them twice: with the version, and after {} of fine-tuning on \
+                 its other examples. Take it to see what a model of one's own would gain; it costs a client the time of {} of training, \
+                 and nothing that is trained leaves the device.",
+                100.0 * tuning.held_out_share,
+                count(tuning.epochs.into(), "epoch"),
+                count(tuning.epochs.into(), "epoch"),
+            ));
+        }
         if !federated.slice_by.is_empty() {
             said.push(format!(
                 "The metrics are also reported by {}, for groups of at least {}.",

@@ -34,6 +34,7 @@ fn optimizers_of_whole_tensors_are_told_with_their_price() {
             "It uses Muon for matrices and AdamW for other tensors, with a learning rate of 0.5, a momentum of 0.95",
         ),
         ("adafactor", "It uses Adafactor with a relative learning rate of 0.5. Use it if"),
+        ("newton", "It uses Newton's method with steps of 0.5 and a damping of 0.001. Use it for linear"),
     ] {
         let text = explained(&TASK.replace(
             "{ sgd = { learning_rate = 0.1 } }",

@@ -119,6 +119,10 @@ pub(crate) fn rule(plan: LocalOptimizer) -> Rule {
                 weight_decay,
             }))
         }
+        // The gradient of a step is replaced by Newton's direction.
+        LocalOptimizer::Newton { .. } => {
+            Rule::Elements(Box::new(sgd::Sgd { momentum: 0.0, nesterov: false, weight_decay: 0.0 }))
+        }
         LocalOptimizer::Sgd { momentum, nesterov, weight_decay, .. } => {
             Rule::Elements(Box::new(sgd::Sgd { momentum, nesterov, weight_decay }))
         }

@@ -24,7 +24,10 @@ use companion::Companion;
 pub use comparison::Comparison;
 use folkmoot_graph::random::step_seed;
 use folkmoot_graph::step::{HostState, StepRequest, StepResult};
-use folkmoot_protocol::{OuterProducts, TrainingPlan, update::sums::MetricSums};
+use folkmoot_protocol::{
+    OuterProducts, TrainingPlan,
+    update::sums::{FineTuned, MetricSums},
+};
 #[cfg(feature = "gpu")]
 use on_gpu::OnGpu;
 use rule::step_rule;
@@ -36,11 +39,11 @@ use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::augmentation::{Augmenter, fitted_for};
 use crate::examples::Examples;
 use crate::fit::{FitError, check_class_weights, check_weights};
-use crate::loss::Objective;
-use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::processor::Processor;
 use crate::step::{Parameters, Phase, StepSource};
+use folkmoot_loss::loss::Objective;
+use folkmoot_loss::metrics::Metrics;
 
 /// The progress of training after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,6 +78,8 @@ pub struct TrainingOutcome {
     pub metrics: Metrics,
     /// The sums of an evaluation, if the coordinator asked for them. `None` for a training.
     pub sums: Option<MetricSums>,
+    /// The measurement after a fine-tuning, with the sums of both measurements. `None` unless an evaluation fine-tunes.
+    pub fine_tuned: Option<FineTuned>,
 }
 
 impl TrainingOutcome {
@@ -88,6 +93,7 @@ impl TrainingOutcome {
             products: Vec::new(),
             metrics,
             sums: None,
+            fine_tuned: None,
         }
     }
 }

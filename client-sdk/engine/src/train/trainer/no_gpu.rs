@@ -1,8 +1,8 @@
 //! The trainer's GPU functions for builds without the feature `gpu`.
 
 use super::Trainer;
-use crate::metrics::Metrics;
 use crate::train::TrainError;
+use folkmoot_loss::metrics::Metrics;
 
 impl Trainer {
     /// Returns the metrics and the loss of the last step. They always belong to the host's weights.

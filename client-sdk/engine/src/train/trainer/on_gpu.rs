@@ -6,9 +6,9 @@ use folkmoot_protocol::Precision;
 
 use super::{Trainer, step_request, step_rule};
 use crate::augmentation::{AugmentedStep, Augmenter};
-use crate::metrics::Metrics;
 use crate::step::{StepForm, step_graph};
 use crate::train::TrainError;
+use folkmoot_loss::metrics::Metrics;
 
 /// Training on the GPU, with the last state that the host has downloaded.
 pub(crate) struct OnGpu {

@@ -5,9 +5,9 @@ use super::{Trainer, write_starting_state};
 use crate::augmentation::{Augmenter, fitted_for};
 use crate::examples::Examples;
 use crate::fit::check_weights;
-use crate::metrics::Metrics;
 use crate::train::TrainError;
 use crate::train::batches::full_batch;
+use folkmoot_loss::metrics::Metrics;
 
 impl Trainer {
     /// Starts over with the same model and plan. The results are bit-identical to those of [`Trainer::new`], but

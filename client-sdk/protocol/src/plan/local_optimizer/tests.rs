@@ -1,4 +1,5 @@
 use super::*;
+use crate::{GradientClipping, Loss, PersonalTraining, SharpnessAware, TrainingPlan};
 
 fn read(json: &str) -> LocalOptimizer {
     serde_json::from_str(json).unwrap()
@@ -30,7 +31,10 @@ fn what_is_left_out_is_pytorchs_default() {
         weight_decay,
     };
     assert_eq!(read(r#"{"adafactor":{"learning_rate":0.5}}"#), adafactor);
-    for optimizer in [adam, adamw, adagrad, rmsprop, lion, muon, adafactor] {
+    let newton = LocalOptimizer::Newton { learning_rate, damping: 1e-3, cg_steps: 50, tolerance: 1e-3 };
+    assert_eq!(read(r#"{"newton":{"learning_rate":0.5}}"#), newton);
+    assert_eq!(read(r#"{"newton":{}}"#).learning_rate(), 1.0);
+    for optimizer in [adam, adamw, adagrad, rmsprop, lion, muon, adafactor, newton] {
         assert_eq!(optimizer.learning_rate(), 0.5);
         assert_eq!(read(&serde_json::to_string(&optimizer).unwrap()), optimizer);
     }
@@ -53,4 +57,37 @@ fn nesterov_needs_momentum() {
     };
     assert_eq!(fields(0.5), [""; 0]);
     assert_eq!(fields(0.0), ["optimizer.sgd.momentum"]);
+}
+
+#[test]
+fn newton_needs_one_smooth_loss() {
+    let faults = |change: &dyn Fn(&mut TrainingPlan)| -> Vec<&str> {
+        let mut plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, read(r#"{"newton":{}}"#));
+        change(&mut plan);
+        plan.faults().into_iter().map(|fault| fault.field).collect()
+    };
+    assert_eq!(faults(&|_| {}), [""; 0]);
+    let of = |loss: Loss| faults(&move |plan| plan.loss = loss);
+    assert_eq!([of(Loss::MeanSquaredError), of(Loss::KlDivergence)], [const { Vec::<&str>::new() }; 2]);
+    for loss in [Loss::Hinge, Loss::MeanAbsoluteError, Loss::Cosine, Loss::GeneralizedCrossEntropy { q: 0.5 }]
+    {
+        assert_eq!(of(loss), ["optimizer.newton"], "{loss:?}");
+    }
+    assert_eq!(
+        faults(&|plan| plan.gradient_clipping = Some(GradientClipping::Norm(1.0))),
+        ["optimizer.newton"]
+    );
+    assert_eq!(faults(&|plan| plan.proximal_term = 0.5), ["optimizer.newton"]);
+    assert_eq!(
+        faults(&|plan| plan.sharpness_aware = Some(SharpnessAware { radius: 0.5 })),
+        ["optimizer.newton"]
+    );
+    let ditto = PersonalTraining::Ditto { lambda: 0.1, epochs: 1 };
+    assert_eq!(faults(&|plan| plan.personal_training = Some(ditto)), ["optimizer.newton"]);
+    let range = |json: &'static str| faults(&move |plan| plan.optimizer = read(json));
+    assert_eq!(range(r#"{"newton":{"learning_rate":0.0}}"#), ["optimizer.newton.learning_rate"]);
+    assert_eq!(range(r#"{"newton":{"damping":-0.1}}"#), ["optimizer.newton.damping"]);
+    assert_eq!(range(r#"{"newton":{"cg_steps":0}}"#), ["optimizer.newton.cg_steps"]);
+    assert_eq!(range(r#"{"newton":{"cg_steps":1001}}"#), ["optimizer.newton.cg_steps"]);
+    assert_eq!(range(r#"{"newton":{"tolerance":1.0}}"#), ["optimizer.newton.tolerance"]);
 }

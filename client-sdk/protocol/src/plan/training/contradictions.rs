@@ -2,7 +2,8 @@
 
 use super::TrainingPlan;
 use crate::plan::{
-    GradientClipping, Precision, RunningStatistics, fault::Faults, personal_training::PlanContext,
+    GradientClipping, LocalOptimizer, Loss, Precision, RunningStatistics, fault::Faults,
+    personal_training::PlanContext,
 };
 
 /// The maximum number of class weights.
@@ -12,6 +13,42 @@ const CLASS_WEIGHTS_MAX: usize = 4096;
 const ACCUMULATION_STEPS_MAX: u32 = 1_000_000;
 
 impl TrainingPlan {
+    /// Lists the parts of a plan that contradict Newton's method, which needs the gradient of one smooth loss as it is.
+    pub(super) fn list_newton_faults(&self, faults: &mut Faults) {
+        let LocalOptimizer::Newton { learning_rate, .. } = self.optimizer else { return };
+        let is_smooth = matches!(
+            self.loss,
+            Loss::SoftmaxCrossEntropy
+                | Loss::BinaryCrossEntropy
+                | Loss::MeanSquaredError
+                | Loss::Huber { .. }
+                | Loss::KlDivergence
+        );
+        let contradictions = [
+            (!is_smooth, "absent with this loss: newton needs a convex loss with a second derivative"),
+            (self.gradient_clipping.is_some(), "absent with gradient_clipping, which would cut its gradient"),
+            (self.proximal_term != 0.0, "absent with proximal_term, for which newton has damping"),
+            (
+                self.sharpness_aware.is_some(),
+                "absent with sharpness_aware, whose gradient is at other weights",
+            ),
+            (
+                self.augmentation.is_some()
+                    || self.small_loss_selection.is_some()
+                    || self.curriculum.is_some(),
+                "absent with augmentation, small_loss_selection and curriculum: newton uses all examples as they are",
+            ),
+            (
+                self.l1.is_some() || self.value_range.is_some(),
+                "absent with l1 and value_range, whose minimum is not where the gradient is 0",
+            ),
+            (self.personal_training.is_some(), "absent with personal_training, which adds terms to the loss"),
+        ];
+        for (_, allowed) in contradictions.into_iter().filter(|(contradicts, _)| *contradicts) {
+            faults.add("optimizer.newton", learning_rate.into(), allowed);
+        }
+    }
+
     /// Lists contradictions among what only a client keeps, clusters and replicas.
     pub(super) fn list_personal_faults(&self, faults: &mut Faults) {
         let (is_divided, is_private) = (!self.personal.is_empty(), self.example_privacy.is_some());

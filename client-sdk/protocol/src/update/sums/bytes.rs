@@ -19,6 +19,9 @@ pub enum SumsError {
     /// The first byte is unknown.
     #[error("the metric sums have the unknown form {0}; it must be 1 or 2")]
     Form(u8),
+    /// The first byte is not that of a measurement after a fine-tuning.
+    #[error("the bytes after the header begin with {0}; a measurement after a fine-tuning begins with 3")]
+    NotFineTuned(u8),
     /// A varint exceeds 64 bits.
     #[error("a count in the metric sums exceeds 64 bits")]
     Varint,
@@ -54,25 +57,31 @@ impl MetricSums {
     /// # Errors
     /// [`SumsError`] if the bytes are not exactly one form of sums.
     pub fn decode(bytes: &[u8]) -> Result<Self, SumsError> {
-        let (form, mut rest) = bytes.split_first().ok_or(SumsError::TooShort)?;
-        let sums = match *form {
+        let mut rest = bytes;
+        let sums = Self::take(&mut rest)?;
+        if rest.is_empty() { Ok(sums) } else { Err(SumsError::TooLong) }
+    }
+
+    /// Reads one form of sums, and leaves the bytes after it.
+    pub(super) fn take(rest: &mut &[u8]) -> Result<Self, SumsError> {
+        let [form] = take_array(rest)?;
+        match form {
             CLASSES => {
-                let classes = take_varint(&mut rest)?;
-                Self::Classes { classes, counts: take_counts(&mut rest, count_len(classes))? }
+                let classes = take_varint(rest)?;
+                Ok(Self::Classes { classes, counts: take_counts(rest, count_len(classes))? })
             }
             VALUES => {
-                let outputs = take_varint(&mut rest)?;
+                let outputs = take_varint(rest)?;
                 if outputs > OUTPUTS_MAX as u64 {
                     return Err(SumsError::Outputs(outputs));
                 }
-                let take = |_| take_array(&mut rest).map(f64::from_le_bytes);
-                Self::Values {
+                let take = |_| take_array(rest).map(f64::from_le_bytes);
+                Ok(Self::Values {
                     sums: (0..SUMS_PER_OUTPUT as u64 * outputs).map(take).collect::<Result<_, _>>()?,
-                }
+                })
             }
-            form => return Err(SumsError::Form(form)),
-        };
-        if rest.is_empty() { Ok(sums) } else { Err(SumsError::TooLong) }
+            form => Err(SumsError::Form(form)),
+        }
     }
 }
 
@@ -116,7 +125,7 @@ fn take_counts(bytes: &mut &[u8], count: usize) -> Result<Vec<u64>, SumsError> {
     Ok(counts)
 }
 
-fn take_array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], SumsError> {
+pub(super) fn take_array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], SumsError> {
     let (array, rest) = bytes.split_first_chunk().ok_or(SumsError::TooShort)?;
     *bytes = rest;
     Ok(*array)

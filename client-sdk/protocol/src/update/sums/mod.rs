@@ -1,7 +1,7 @@
 //! The sums of an evaluation, from which the coordinator computes every metric over the examples of all clients.
 //!
 //! They follow the header of an evaluation's update if [`crate::messages::Assignment::metric_sums`] asks for them. The
-//! header's element count stays 0.
+//! header's element count stays 0. If the plan fine-tunes, [`FineTuned`] follows instead.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -13,10 +13,12 @@
 
 mod bytes;
 mod check;
+mod fine_tuned;
 mod shape;
 
 pub use bytes::SumsError;
 pub use check::SumFault;
+pub use fine_tuned::{FineTuned, FineTunedFault};
 pub use shape::SumShape;
 
 /// The number of ranks of which [`MetricSums::Classes`] has a count.

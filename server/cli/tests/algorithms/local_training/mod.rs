@@ -2,6 +2,7 @@
 //! out by hand.
 
 mod examples;
+mod fine_tuning;
 mod matrix;
 mod network;
 

@@ -56,6 +56,18 @@ impl Digits {
         examples.map(loss).collect()
     }
 
+    /// Returns the number of examples whose class has the largest logit.
+    pub fn correct(&self, weights: &[f64]) -> usize {
+        let examples = self.pixels.chunks_exact(PIXELS).zip(&self.classes);
+        let is_correct = |(pixels, class): &(&[f64], &usize)| {
+            let hidden = rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
+            let active: Vec<f64> = hidden.iter().map(|value| value.max(0.0)).collect();
+            let logits = rows(&weights[STARTS[1]..STARTS[2]], &weights[STARTS[2]..], &active);
+            logits.iter().all(|logit| *logit <= logits[**class])
+        };
+        examples.filter(is_correct).count()
+    }
+
     /// Returns the gradient of the mean loss.
     pub fn gradient(&self, weights: &[f64], of_logits: OfLogits<'_>) -> Vec<f64> {
         let mut gradient = vec![0.0; weights.len()];

@@ -1,6 +1,7 @@
 //! Checks for choices that contradict each other.
 
 mod component;
+mod fine_tuning;
 mod guided;
 mod parts;
 mod privacy;
@@ -18,6 +19,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     coins_are_not_bounded(description, faults);
     robust::validate(description, faults);
     component::validate(description, faults);
+    fine_tuning::validate(description, faults);
     parts::validate(description, faults);
     guided::validate(description, faults);
     replicas_are_trained_alone(description, faults);

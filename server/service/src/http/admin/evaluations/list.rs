@@ -44,8 +44,8 @@ pub async fn list_evaluations(
     Ok(Json(views))
 }
 
-/// Lists the evaluations of a version with the predictions of each class, `central` before `federated`. The list is
-/// empty if the version was not evaluated.
+/// Lists the evaluations of a version with the predictions of each class, `central` before `federated` and `fine_tuned`. The
+/// list is empty if the version was not evaluated.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/evaluations/{number}", tag = "model versions",
     security(("api_key" = ["viewer"])),

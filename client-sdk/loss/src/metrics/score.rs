@@ -9,7 +9,7 @@ use crate::loss::{LabelForm, Layout, example_loss};
 ///
 /// `outputs` and `labels` have one row per example, in this layout. Class numbers must be below the number of classes.
 /// The step count stays 0.
-pub(crate) fn score(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Metrics {
+pub fn score(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Metrics {
     let mut metrics =
         Metrics { correct_count: correct_examples(loss, layout, outputs, labels), ..Metrics::default() };
     for (outputs, labels) in rows(layout, outputs, labels) {
@@ -20,7 +20,7 @@ pub(crate) fn score(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]
 }
 
 /// Counts the examples whose classes are all predicted correctly; 0 if labels are target values.
-pub(crate) fn correct_examples(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> u64 {
+pub fn correct_examples(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> u64 {
     let is_right: fn(&Layout, &[f32], &[f32]) -> bool = match (layout.form, loss) {
         (LabelForm::Classes, _) => |layout, outputs, labels| {
             let positions = outputs.chunks_exact(layout.classes);

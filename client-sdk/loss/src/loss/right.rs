@@ -11,7 +11,7 @@ use super::{LabelForm, Layout};
 ///
 /// # Errors
 /// Returns a [`ShapeError`] if a shape does not match the layout.
-pub(crate) fn right_answers(
+pub fn right_answers(
     graph: &mut Graph,
     loss: Loss,
     layout: &Layout,

@@ -72,7 +72,7 @@ impl Evaluation {
     }
 
     /// Measures the outputs of a batch; see [`score()`].
-    pub(crate) fn of_batch(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Self {
+    pub fn of_batch(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Self {
         let mut evaluation = Self {
             metrics: score(loss, layout, outputs, labels),
             classification: ClassificationSums::new(loss, layout),

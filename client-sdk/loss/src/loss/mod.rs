@@ -11,36 +11,36 @@ use folkmoot_protocol::{Loss, TrainingPlan};
 use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
 
-pub(crate) use right::right_answers;
-pub(crate) use score::example_loss;
+pub use right::right_answers;
+pub use score::example_loss;
 
 /// A plan's loss, with what training adds to it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Objective {
-    pub(crate) loss: Loss,
+pub struct Objective {
+    /// The loss of one example.
+    pub loss: Loss,
     /// The share of the uniform distribution in a target.
     label_smoothing: f32,
     /// The weight of each class; empty if all count equally.
-    pub(crate) class_weights: Vec<f32>,
+    pub class_weights: Vec<f32>,
 }
 
 impl Objective {
     /// Returns the objective of a plan.
-    pub(crate) fn of(plan: &TrainingPlan) -> Self {
+    pub fn of(plan: &TrainingPlan) -> Self {
         let class_weights = plan.class_weights.clone();
         Self { loss: plan.loss, label_smoothing: plan.label_smoothing, class_weights }
     }
 
     /// Returns a loss to which nothing is added.
-    #[cfg(test)]
-    pub(crate) fn plain(loss: Loss) -> Self {
+    pub fn plain(loss: Loss) -> Self {
         Self { loss, label_smoothing: 0.0, class_weights: Vec::new() }
     }
 }
 
 /// The way in which labels are compared with outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LabelForm {
+pub enum LabelForm {
     /// Class numbers along the last axis of the outputs.
     Classes,
     /// One number for each output.
@@ -49,28 +49,29 @@ pub(crate) enum LabelForm {
 
 /// The sizes of one example's outputs, and the form of its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub(crate) form: LabelForm,
+pub struct Layout {
+    /// The form of the labels.
+    pub form: LabelForm,
     /// The size of the last axis of the outputs; 1 if an example has a single output without an axis.
-    pub(crate) classes: usize,
+    pub classes: usize,
     /// The axes before the last.
     positions: Vec<usize>,
 }
 
 impl Layout {
     /// Creates the layout; `output_shape` is the shape of one example's outputs.
-    pub(crate) fn new(output_shape: &[usize], form: LabelForm) -> Self {
+    pub fn new(output_shape: &[usize], form: LabelForm) -> Self {
         let (classes, positions) = output_shape.split_last().unwrap_or((&1, &[]));
         Self { form, classes: *classes, positions: positions.to_vec() }
     }
 
     /// Returns the number of outputs per example.
-    pub(crate) fn outputs_per_example(&self) -> usize {
+    pub fn outputs_per_example(&self) -> usize {
         self.classes * self.positions.iter().product::<usize>()
     }
 
     /// Returns the number of labels per example.
-    pub(crate) fn labels_per_example(&self) -> usize {
+    pub fn labels_per_example(&self) -> usize {
         match self.form {
             LabelForm::Classes => self.positions.iter().product(),
             LabelForm::Values => self.outputs_per_example(),
@@ -83,7 +84,7 @@ impl Layout {
     }
 
     /// Returns the shape of a batch's labels.
-    pub(crate) fn label_shape(&self, batch: usize) -> Vec<usize> {
+    pub fn label_shape(&self, batch: usize) -> Vec<usize> {
         match self.form {
             LabelForm::Classes => [&[batch], &self.positions[..]].concat(),
             LabelForm::Values => self.output_shape(batch),
@@ -98,7 +99,7 @@ impl Layout {
 ///
 /// # Errors
 /// Returns a [`ShapeError`] if a shape does not match the layout.
-pub(crate) fn build(
+pub fn build(
     graph: &mut Graph,
     objective: &Objective,
     layout: &Layout,

@@ -19,7 +19,7 @@ pub use classification::ClassificationSums;
 pub use evaluation::Evaluation;
 pub use ranks::RankCounts;
 pub use regression::RegressionSums;
-pub(crate) use score::{correct_examples, score};
+pub use score::{correct_examples, score};
 pub use sums::sum_shapes;
 
 /// Sums over examples. The sums of several clients can be added.

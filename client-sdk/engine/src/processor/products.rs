@@ -1,0 +1,70 @@
+//! Products with the Hessian of a step's loss, as differences of its gradient.
+
+use std::ops::Range;
+
+use folkmoot_graph::step::Observer;
+
+use super::gradients::{Gradients, StepInput};
+use super::newton::Newton;
+use crate::batch::Batch;
+use crate::step::StepError;
+
+/// A step whose gradients at other weights are computed. The last gradient is that of the step.
+pub(crate) struct Products<'a> {
+    pub(crate) gradients: &'a mut Gradients,
+    pub(crate) batch: &'a mut Batch,
+    pub(crate) input: StepInput<'a>,
+    /// Has kept the weights of the step.
+    pub(crate) newton: &'a Newton,
+}
+
+impl Products<'_> {
+    /// Returns Newton's direction for all trained weights, one tensor after another. `weights` is left at other weights.
+    ///
+    /// # Errors
+    /// Returns a [`StepError`] if the step is not compiled yet and cannot be compiled within the limit.
+    pub(crate) fn direction(
+        &mut self,
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<Vec<f64>, StepError> {
+        let gradient = self.gradient();
+        let newton = self.newton;
+        newton.direction(&gradient, |vector| {
+            let Some(factor) = newton.distance_factor(vector) else {
+                return Ok(vec![f64::NAN; vector.len()]);
+            };
+            let ahead = self.gradient_at(vector, factor, weights, observe)?;
+            let mut product = self.gradient_at(vector, -factor, weights, observe)?;
+            product.iter_mut().zip(ahead).for_each(|(back, ahead)| *back = (ahead - *back) / (2.0 * factor));
+            observe("hessian", 0);
+            Ok(product)
+        })
+    }
+
+    /// Returns the gradient at the weights of the step plus `factor` times the vector.
+    fn gradient_at(
+        &mut self,
+        vector: &[f64],
+        factor: f64,
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<Vec<f64>, StepError> {
+        weights.copy_from_slice(self.newton.kept());
+        let mut rest = vector;
+        let ranges: Vec<Range<usize>> = self.gradients.gradients().map(|(range, _)| range).collect();
+        for range in ranges {
+            let (own, others) = rest.split_at(range.len());
+            rest = others;
+            for (weight, element) in weights[range].iter_mut().zip(own) {
+                *weight = (f64::from(*weight) + factor * element) as f32;
+            }
+        }
+        self.gradients.run(&self.input, self.batch, None, weights, observe)?;
+        Ok(self.gradient())
+    }
+
+    fn gradient(&self) -> Vec<f64> {
+        self.gradients.gradients().flat_map(|(_, gradient)| gradient.iter().copied().map(f64::from)).collect()
+    }
+}
