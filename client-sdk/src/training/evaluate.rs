@@ -28,7 +28,12 @@ pub(super) fn evaluate(
         if local.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let is_over = evaluation.advance(&|| local.host.elapsed())?;
+        let mut advance = || evaluation.advance(&|| local.host.elapsed());
+        // A fine-tuning trains, so it counts towards the limits of a day.
+        let is_over = match inputs.plan.fine_tuning {
+            Some(_) => local.care.counted(|| local.host.elapsed(), advance),
+            None => advance(),
+        }?;
         let now = local.host.now();
         if is_over || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
             tell(evaluation.metrics());

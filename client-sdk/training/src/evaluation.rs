@@ -116,10 +116,12 @@ impl Evaluation {
 
     /// Returns whether a fine-tuning begins, now that the version is measured.
     fn begins_tuning(&mut self) -> Result<bool, WorkError> {
+        let Some(tuning) = self.tuning.as_mut().filter(|tuning| tuning.is_waiting()) else {
+            return Ok(false);
+        };
         check_loss(&self.metrics, "the loss of these weights is not finite")?;
-        let sums = self.detail.as_ref().and_then(engine::Evaluation::sums);
-        let Some(tuning) = self.tuning.as_mut() else { return Ok(false) };
-        Ok(tuning.start(self.metrics, sums))
+        tuning.start(self.metrics, self.detail.as_ref().and_then(engine::Evaluation::sums));
+        Ok(true)
     }
 
     fn measure(&mut self) -> Result<bool, WorkError> {

@@ -16,7 +16,9 @@ const SEED: u64 = 0;
 
 /// A fine-tuning between two measurements.
 pub(crate) struct Tuning {
-    trainer: Box<Trainer>,
+    /// `None` once it has trained, so that its memory is free for the second measurement.
+    trainer: Option<Box<Trainer>>,
+    steps: u64,
     plan: TrainingPlan,
     chunk: Chunk,
     stage: Stage,
@@ -53,16 +55,18 @@ impl Tuning {
         let plan = tuning.training(&inputs.plan.training);
         let trainer = Trainer::new(&inputs.model, weights, plan.clone(), &trained, SEED);
         let trainer = Box::new(trainer.map_err(phases::refused)?);
-        Ok(Some((Self { trainer, plan, chunk: Chunk::default(), stage: Stage::Waiting }, held_out)))
+        let tuning =
+            Self { trainer: Some(trainer), steps: 0, plan, chunk: Chunk::default(), stage: Stage::Waiting };
+        Ok(Some((tuning, held_out)))
     }
 
-    /// Starts after the first measurement, with its result. Returns `false` if it was started before.
-    pub fn start(&mut self, metrics: Metrics, sums: Option<MetricSums>) -> bool {
-        let is_first = matches!(self.stage, Stage::Waiting);
-        if is_first {
-            self.stage = Stage::Training((metrics, sums));
-        }
-        is_first
+    /// Starts after the first measurement, with its result.
+    pub fn start(&mut self, metrics: Metrics, sums: Option<MetricSums>) {
+        self.stage = Stage::Training((metrics, sums));
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.stage, Stage::Waiting)
     }
 
     pub fn is_training(&self) -> bool {
@@ -75,7 +79,9 @@ impl Tuning {
     /// [`WorkError`] if a weight or the loss is not finite.
     pub fn advance(&mut self, stopwatch: &dyn Fn() -> Duration) -> Result<Option<Vec<f32>>, WorkError> {
         let begun = stopwatch();
-        let progress = self.trainer.advance(self.chunk.steps()).map_err(phases::failed)?;
+        let Some(trainer) = &mut self.trainer else { return Ok(None) };
+        let progress = trainer.advance(self.chunk.steps()).map_err(phases::failed)?;
+        self.steps = progress.step;
         self.chunk = self.chunk.next(stopwatch().saturating_sub(begun));
         if !progress.finished {
             return Ok(None);
@@ -83,7 +89,9 @@ impl Tuning {
         if let Stage::Training(before) = std::mem::replace(&mut self.stage, Stage::Waiting) {
             self.stage = Stage::Over(before);
         }
-        Ok(Some(self.trainer.weights().to_vec()))
+        let weights = trainer.weights().to_vec();
+        self.trainer = None;
+        Ok(Some(weights))
     }
 
     /// Returns the metrics before the fine-tuning; `None` while they are measured.
@@ -96,12 +104,11 @@ impl Tuning {
 
     /// Returns the outcome with both measurements, given the second one.
     pub fn outcome(self, after: Metrics, sums: Option<MetricSums>) -> TrainingOutcome {
-        let steps = self.trainer.progress().step;
         let (before, sums_before) = match self.stage {
             Stage::Waiting => (after, sums.clone()),
             Stage::Training(before) | Stage::Over(before) => before,
         };
-        let fine_tuned = Some(measured(&self.plan, after, steps, sums_before.zip(sums)));
+        let fine_tuned = Some(measured(&self.plan, after, self.steps, sums_before.zip(sums)));
         TrainingOutcome { fine_tuned, ..TrainingOutcome::of_metrics(before) }
     }
 }

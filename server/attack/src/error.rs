@@ -79,6 +79,19 @@ pub enum CannotAttack {
         /// The number of examples without it that are needed.
         needed_without: usize,
     },
+    /// The updates of the attack on a property need too much memory.
+    #[error(
+        "{updates} updates of the attacker and as many of victims have {bytes} bytes; at most {max} are allowed. Lower \
+         --property-updates"
+    )]
+    UpdatesTooLarge {
+        /// The number of updates of each side.
+        updates: usize,
+        /// Their size.
+        bytes: u64,
+        /// The allowed size.
+        max: u64,
+    },
     /// No part of the inversion applies.
     #[error(
         "the update of this model can be inverted in no way that is tried here: {reason}; choose other attacks with --attacks"
@@ -168,6 +181,7 @@ impl CannotAttack {
                 | Self::NoProperty
                 | Self::PropertyUnfit { .. }
                 | Self::PropertyTooRare { .. }
+                | Self::UpdatesTooLarge { .. }
                 | Self::Personal { .. }
                 | Self::NothingToInvert { .. }
                 | Self::NoHeldOut

@@ -20,7 +20,7 @@ pub struct Answers(Mutex<HashMap<TaskId, Answer>>);
 pub struct Answer {
     /// The clients in the order of preference.
     pub preferred: Vec<ClientId>,
-    /// What the selection keeps with its draw.
+    /// The state that the selection keeps with its draw.
     pub state: Vec<u8>,
     /// True if the selection has just been asked.
     pub is_new: bool,

@@ -218,7 +218,7 @@ fn lines_in_the_log_are_limited() {
 
 #[test]
 fn only_components_with_a_role_are_taken() {
-    assert_eq!(COMPILED[1].roles(), [Role::Aggregator, Role::Finalizer]);
+    assert_eq!(COMPILED[1].roles(), [Role::Selection, Role::Aggregator, Role::Finalizer]);
     for (bytes, words) in [
         (&b""[..], "it does not begin as WebAssembly"),
         (b"[package]", "it does not begin as WebAssembly"),

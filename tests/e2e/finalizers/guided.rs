@@ -37,9 +37,10 @@ fn spec(aggregator: Value) -> TaskSpec {
     spec
 }
 
-/// Returns the update of a client. Two clients each send opposite updates, so one of them agrees with any direction.
+/// Returns the update of a client. Two clients each send opposite updates, so one of them agrees with any direction. They have different
+/// lengths, so their mean moves the model.
 fn values(version: usize, client: usize, length: usize) -> Vec<f32> {
-    let sign = if client.is_multiple_of(2) { 1.0 } else { -1.0 };
+    let sign = if client.is_multiple_of(2) { 1.0 } else { -0.75 };
     let value = |index: usize| ((index * 37 + version * 13 + client / 2 * index * 5) % 41) as f32 - 20.0;
     (0..length).map(|index| sign * value(index) / 32.0).collect()
 }

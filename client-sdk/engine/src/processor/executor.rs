@@ -253,12 +253,16 @@ impl Processor {
             second?;
         }
         if let Some(newton) = &mut self.newton {
-            newton.keep(&host.weights);
+            newton.keep(&host.weights, self.gradients.gradients().map(|(range, _)| range));
             let mut products =
                 Products { gradients: &mut self.gradients, batch: &mut self.batch, input, newton };
-            let direction = products.direction(&mut host.weights, observe);
+            let found = products.direction(&mut host.weights, observe).and_then(|mut direction| {
+                let length = f64::from(request.learning_rate);
+                products.shorten(&mut direction, length, measured.loss, &mut host.weights, observe)?;
+                Ok(direction)
+            });
             host.weights.copy_from_slice(newton.kept());
-            self.gradients.replace(&direction?);
+            self.gradients.replace(&found?);
         }
         Ok(measured)
     }

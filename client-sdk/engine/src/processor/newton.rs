@@ -1,5 +1,7 @@
 //! The direction of Newton's method, by conjugate gradients.
 
+use std::ops::Range;
+
 use folkmoot_protocol::LocalOptimizer;
 
 /// The distance at which gradients are compared for a product with the Hessian, relative to the largest weight and 1. In single precision,
@@ -13,6 +15,8 @@ pub(crate) struct Newton {
     tolerance: f64,
     /// The weights of the step, while gradients at other weights are computed.
     kept: Vec<f32>,
+    /// The absolute value of the largest trained weight of them.
+    largest: f64,
     /// The size of the vectors of conjugate gradients, in numbers of double precision.
     vectors: usize,
 }
@@ -26,14 +30,17 @@ impl Newton {
             steps: cg_steps,
             tolerance: tolerance.into(),
             kept: vec![0.0; weights],
+            largest: 0.0,
             // The gradient, the direction, the residual, the search direction, a product, and two gradients for it.
             vectors: 7 * trained,
         })
     }
 
-    /// Keeps the weights of the step.
-    pub(crate) fn keep(&mut self, weights: &[f32]) {
+    /// Keeps the weights of the step. Those in the ranges are trained.
+    pub(crate) fn keep(&mut self, weights: &[f32], trained: impl Iterator<Item = Range<usize>>) {
         self.kept.copy_from_slice(weights);
+        let trained = trained.flat_map(|range| &weights[range]);
+        self.largest = trained.fold(0.0, |largest: f64, weight| largest.max(f64::from(*weight).abs()));
     }
 
     /// Returns the weights of the step.
@@ -43,8 +50,7 @@ impl Newton {
 
     /// Returns the factor that scales this vector to the distance of two gradients; `None` if it has no direction.
     pub(crate) fn distance_factor(&self, vector: &[f64]) -> Option<f64> {
-        let largest = self.kept.iter().fold(1.0_f64, |largest, weight| largest.max(f64::from(*weight).abs()));
-        let factor = DISTANCE * largest / dot(vector, vector).sqrt();
+        let factor = DISTANCE * self.largest.max(1.0) / dot(vector, vector).sqrt();
         (factor.is_finite() && factor > 0.0).then_some(factor)
     }
 
@@ -62,6 +68,10 @@ impl Newton {
         let (mut residual, mut search) = (gradient.to_vec(), gradient.to_vec());
         let mut squares = dot(&residual, &residual);
         let least = squares * self.tolerance * self.tolerance;
+        if !squares.is_finite() {
+            // The step then diverges, like that of any other optimizer.
+            return Ok(residual);
+        }
         for step in 0..self.steps {
             if squares <= least || !squares.is_finite() {
                 break;
@@ -144,9 +154,11 @@ mod tests {
     #[test]
     fn the_distance_follows_the_largest_weight() {
         let mut newton = newton(0.0, 1);
-        newton.keep(&[0.5, -0.25, 0.0]);
+        let keep = |newton: &mut Newton, weights: &[f32]| newton.keep(weights, std::iter::once(0..2));
+        // The last weight is not trained.
+        keep(&mut newton, &[0.5, -0.25, 900.0]);
         assert_eq!(newton.distance_factor(&[3.0, 4.0]), Some(0.002));
-        newton.keep(&[0.5, -10.0, 0.0]);
+        keep(&mut newton, &[0.5, -10.0, 0.0]);
         assert_eq!(newton.distance_factor(&[3.0, 4.0]), Some(0.02));
         assert_eq!(
             [newton.distance_factor(&[0.0, 0.0]), newton.distance_factor(&[f64::NAN, 1.0])],

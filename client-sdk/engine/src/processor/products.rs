@@ -9,6 +9,11 @@ use super::newton::Newton;
 use crate::batch::Batch;
 use crate::step::StepError;
 
+/// The maximum number of halvings of a direction.
+const HALVINGS_MAX: u32 = 20;
+/// The share by which the loss may rise: it is rounded to single precision.
+const LOSS_TOLERANCE: f64 = 1e-6;
+
 /// A step whose gradients at other weights are computed. The last gradient is that of the step.
 pub(crate) struct Products<'a> {
     pub(crate) gradients: &'a mut Gradients,
@@ -42,6 +47,30 @@ impl Products<'_> {
         })
     }
 
+    /// Halves the direction until a step along it does not raise the loss of the step (Nocedal and Wright 2006, section 3.1), at most
+    /// [`HALVINGS_MAX`] times. `length` is the step's learning rate. `weights` is left at other weights.
+    ///
+    /// # Errors
+    /// Those of [`Products::direction`].
+    pub(crate) fn shorten(
+        &mut self,
+        direction: &mut [f64],
+        length: f64,
+        loss: f64,
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<(), StepError> {
+        let most = loss + LOSS_TOLERANCE * loss.abs();
+        for _ in 0..HALVINGS_MAX {
+            let reached = self.run_at(direction, -length, weights, observe)?;
+            if reached <= most {
+                break;
+            }
+            direction.iter_mut().for_each(|element| *element *= 0.5);
+        }
+        Ok(())
+    }
+
     /// Returns the gradient at the weights of the step plus `factor` times the vector.
     fn gradient_at(
         &mut self,
@@ -50,6 +79,18 @@ impl Products<'_> {
         weights: &mut [f32],
         observe: Observer<'_>,
     ) -> Result<Vec<f64>, StepError> {
+        self.run_at(vector, factor, weights, observe)?;
+        Ok(self.gradient())
+    }
+
+    /// Computes the gradient at the weights of the step plus `factor` times the vector, and returns the loss there.
+    fn run_at(
+        &mut self,
+        vector: &[f64],
+        factor: f64,
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<f64, StepError> {
         weights.copy_from_slice(self.newton.kept());
         let mut rest = vector;
         let ranges: Vec<Range<usize>> = self.gradients.gradients().map(|(range, _)| range).collect();
@@ -60,8 +101,8 @@ impl Products<'_> {
                 *weight = (f64::from(*weight) + factor * element) as f32;
             }
         }
-        self.gradients.run(&self.input, self.batch, None, weights, observe)?;
-        Ok(self.gradient())
+        let measured = self.gradients.run(&self.input, self.batch, None, weights, observe)?;
+        Ok(measured.loss)
     }
 
     fn gradient(&self) -> Vec<f64> {

@@ -211,9 +211,9 @@ pub enum LocalOptimizer {
         #[serde(default = "newton::damping")]
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         damping: f32,
-        /// The maximum number of conjugate gradient steps, 1 to 1000.
+        /// The maximum number of conjugate gradient steps, 1 to 200. A device cannot pause between them.
         #[serde(default = "newton::cg_steps")]
-        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 200)))]
         cg_steps: u32,
         /// Conjugate gradients end when ‖(H + damping·I)·d − g‖ is at most this many times ‖g‖; above 0, below 1.
         #[serde(default = "newton::tolerance")]

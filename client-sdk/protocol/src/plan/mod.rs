@@ -105,7 +105,7 @@ pub struct Plan {
 
 impl Plan {
     /// Returns the approximate size of the update in bytes. Without a recipe, this is the size in float32. For an
-    /// evaluation it is 0, although the sums have up to 42 KB.
+    /// evaluation it is 0, although the sums have up to 42 KB, and twice that with a fine-tuning.
     pub fn update_bytes(&self, recipe: Option<&Recipe>) -> u64 {
         match self.work {
             Work::Training => recipe.map_or_else(

@@ -56,6 +56,8 @@ class SimulatedRound(TypedDict):
     train_accuracy: float | None
     held_out_loss: float | None
     held_out_metric: float | None
+    fine_tuned_loss: float | None
+    fine_tuned_metric: float | None
     client_metric_mean: float | None
     client_metric_deviation: float | None
     client_metric_worst_tenth: float | None

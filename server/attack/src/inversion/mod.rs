@@ -21,7 +21,7 @@ pub use domain::PSNR_MAX;
 use folkmoot_engine::{TrainedPart, TrainingPlan};
 pub use outcome::{Attempt, Inversion, Seen, Victim, ViewSummary};
 pub use view::{View, ViewChoice, ViewKind};
-pub(crate) use view::{median_norm, noised, views};
+pub(crate) use view::{clipped, median_norm, noised, views};
 
 pub(crate) use self::client::Client;
 use self::{

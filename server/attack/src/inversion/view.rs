@@ -74,18 +74,24 @@ pub(crate) fn median_norm(updates: &[Vec<f32>]) -> Option<f64> {
     norms.get(norms.len() / 2).copied().filter(|norm| *norm > 0.0)
 }
 
+/// Returns an update as a device sends it in the view with noise that is not the plan's own, before it adds the noise.
+pub(crate) fn clipped(mut update: Vec<f32>, grid: &ValueGrid, view: &View) -> Vec<f32> {
+    clip_norm(&mut update, grid, grid.norm_steps(view.clipping_norm.unwrap_or_default()));
+    update
+}
+
 /// Returns an update as a device sends it in the view with noise that is not the plan's own: clipped, and with noise from a seed.
 ///
 /// # Errors
 /// If the noise cannot be added.
 pub(crate) fn noised(
-    mut update: Vec<f32>,
+    update: Vec<f32>,
     grid: &ValueGrid,
     view: &View,
     seed: u64,
 ) -> Result<Vec<f32>, NoiseError> {
     let steps = grid.norm_steps(view.clipping_norm.unwrap_or_default());
-    clip_norm(&mut update, grid, steps);
+    let mut update = clipped(update, grid, view);
     let scale = view.noise_multiplier.unwrap_or_default() * steps as f64;
     let mut noise = ChaCha20Rng::seed_from_u64(seed);
     add_noise(&mut update, grid, (scale.ceil() as u64).max(1), &mut noise)?;

@@ -4,7 +4,7 @@
 /// The strengths of the ridge that are tried, as shares of the mean squared length of an update.
 const RIDGES: [f64; 7] = [1e-6, 1e-4, 1e-2, 0.1, 1.0, 10.0, 100.0];
 /// A value that varies less than this, relative to its size, is left out.
-const VARIATION_MIN: f64 = 1e-9;
+const VARIATION_MIN: f64 = 1e-6;
 
 /// A linear classifier: larger scores are guessed to have the property.
 pub struct Classifier {
@@ -18,8 +18,22 @@ impl Classifier {
     /// updates that are left out one at a time, which has a closed form (Cawley and Talbot 2003, "Efficient leave-one-out
     /// cross-validation of kernel Fisher discriminant classifiers", equation 11). Returns `None` if no value tells the updates apart.
     pub fn learn(updates: &[(Vec<f32>, bool)]) -> Option<Self> {
+        Self::learn_scaled(updates, updates, 0.0)
+    }
+
+    /// Learns from updates before noise is added, for updates with noise. Values are scaled as those of the same updates with noise, and
+    /// the ridge is at least the variance of the noise, which is the least squares solution over all draws of the noise.
+    pub fn learn_before_noise(updates: &[(Vec<f32>, bool)], noised: &[(Vec<f32>, bool)]) -> Option<Self> {
+        Self::learn_scaled(updates, noised, updates.len() as f64)
+    }
+
+    fn learn_scaled(
+        updates: &[(Vec<f32>, bool)],
+        scaled_as: &[(Vec<f32>, bool)],
+        ridge_min: f64,
+    ) -> Option<Self> {
         let width = updates.first()?.0.len();
-        let (means, scales) = standard(updates, width);
+        let (means, scales) = standard(scaled_as, width);
         let rows: Vec<Vec<f64>> =
             updates.iter().map(|(update, _)| standardised(update, &means, &scales)).collect();
         let labels: Vec<f64> = updates.iter().map(|(_, has)| if *has { 1.0 } else { -1.0 }).collect();
@@ -30,7 +44,7 @@ impl Classifier {
             return None;
         }
         let fits = RIDGES.iter().filter_map(|ridge| {
-            let inverse = inverse(&gram, ridge * size)?;
+            let inverse = inverse(&gram, (ridge * size).max(ridge_min))?;
             let factors: Vec<f64> = inverse.iter().map(|row| dot(row, &labels)).collect();
             let errors = factors.iter().enumerate().map(|(row, factor)| (factor / inverse[row][row]).powi(2));
             Some((errors.sum::<f64>(), factors))

@@ -66,7 +66,10 @@ pub fn guess(
     for view in views(&inputs.description, settings.views, norm) {
         let known = scene.seen(0, &view, &shadows)?;
         let seen = scene.seen(1, &view, &victims)?;
-        let classifier = Classifier::learn(&known);
+        let classifier = match scene.before_noise(&view, &shadows)? {
+            Some(before) => Classifier::learn_before_noise(&before, &known),
+            None => Classifier::learn(&known),
+        };
         let score = |update: &[f32]| classifier.as_ref().map_or(0.0, |classifier| classifier.score(update));
         let scores: Vec<(f64, bool)> = seen.iter().map(|(update, has)| (score(update), *has)).collect();
         let roc = Roc::of(&scores).expect("every second victim has the property");

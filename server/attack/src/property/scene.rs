@@ -7,15 +7,21 @@ use rand_chacha::rand_core::Rng;
 use super::{Property, PropertySettings, sketch::Sketch};
 use crate::{
     CannotAttack, Inputs,
-    inversion::{Client, View, ViewKind, noised},
+    inversion::{Client, View, ViewKind, clipped, noised},
     parallel::in_parallel,
     purpose,
 };
 
-/// The least number of examples with the property on each side. With fewer, all clients would have the same ones.
+/// The least number of examples with the property on each side. With so few, clients share most of them, so
+/// the interval of the area says little about other data.
 const WITH_MIN: usize = 4;
+/// The maximum size of the updates of both sides together, in bytes.
+const UPDATE_BYTES_MAX: u64 = 8 << 30;
 /// The number of examples of a client, if the data has enough.
 const EXAMPLES: usize = 32;
+
+/// Updates, shortened, each with whether its client has the property.
+pub(super) type Sketched = Vec<(Vec<f32>, bool)>;
 
 /// The examples of one side, by their index in the data: with the property, and without it.
 struct Side {
@@ -69,6 +75,16 @@ impl<'a> Scene<'a> {
             });
         }
         let model = inputs.trained_model()?;
+        let bytes = (2 * settings.updates as u64)
+            .saturating_mul(model.parameter_count() as u64)
+            .saturating_mul(size_of::<f32>() as u64);
+        if bytes > UPDATE_BYTES_MAX {
+            return Err(CannotAttack::UpdatesTooLarge {
+                updates: settings.updates,
+                bytes,
+                max: UPDATE_BYTES_MAX,
+            });
+        }
         let plain_plan = TrainingPlan { example_privacy: None, ..inputs.description.plan.clone() };
         let sketch = Sketch::new(settings.seed);
         Ok(Self { inputs, settings, model, plain_plan, sides, sketch, examples, with_property })
@@ -95,7 +111,7 @@ impl<'a> Scene<'a> {
         side: usize,
         view: &View,
         plain: &[Vec<f32>],
-    ) -> Result<Vec<(Vec<f32>, bool)>, CannotAttack> {
+    ) -> Result<Sketched, CannotAttack> {
         in_parallel(self.inputs.threads, plain.len(), |number| {
             let mut rng = self.chance(purpose::NOISE, side, number);
             let seen = match view.kind {
@@ -110,6 +126,25 @@ impl<'a> Scene<'a> {
             };
             Ok((self.sketch.of(seen), has_property(number)))
         })
+    }
+
+    /// Returns the attacker's own updates before the noise that a device adds at the end, sketched; `None` for a view without such noise.
+    ///
+    /// # Errors
+    /// If an update cannot be computed.
+    pub(super) fn before_noise(
+        &self,
+        view: &View,
+        plain: &[Vec<f32>],
+    ) -> Result<Option<Sketched>, CannotAttack> {
+        if view.kind != ViewKind::Noise || view.is_example_privacy {
+            return Ok(None);
+        }
+        let grid = &self.inputs.description.grid;
+        let known = in_parallel(self.inputs.threads, plain.len(), |number| {
+            Ok((self.sketch.of(clipped(plain[number].clone(), grid, view)), has_property(number)))
+        });
+        known.map(Some)
     }
 
     /// Computes the update of a client of one side.

@@ -164,16 +164,28 @@ fn of_property(task: &TaskDescription, found: &PropertyInference) -> Statement {
         ),
     };
     let (noise, sum) = (percent(share(ViewKind::Noise)), percent(share(ViewKind::Sum)));
-    let remedy = match (task.protection.is_masked(), task.privacy.local().is_some()) {
+    let remedy = match (task.protection.is_masked(), &task.privacy) {
+        (true, PrivacyChoice::Distributed(_) | PrivacyChoice::Local(_)) => format!(
+            "This task masks updates, so that the coordinator sees only sums, which leave {sum} of the pairs here, and clients add noise: \
+             keep both."
+        ),
         (true, _) => format!(
             "This task masks updates, so that the coordinator sees only sums, which leave {sum} of the pairs here; add noise with \
              privacy.kind = \"distributed\" if that is too much."
         ),
-        (false, true) => format!(
+        (false, PrivacyChoice::Local(_)) => format!(
             "In this task clients add noise before they send an update, which leaves {noise} of the pairs here: keep it, and choose a \
              smaller epsilon if that is too much."
         ),
-        (false, false) => format!(
+        (false, _) if task.plan.example_privacy.is_some() => format!(
+            "In this task clients add noise to the gradients of their examples, which leaves {noise} of the pairs here: it protects single \
+             examples, not what all of a client's examples have in common. A sum of updates (protection.secure_aggregation) leaves {sum}."
+        ),
+        (false, PrivacyChoice::Central(_)) => format!(
+            "The central privacy of this task does not hide updates from the coordinator; protection.secure_aggregation, under which a sum \
+             leaves {sum} of the pairs here, does."
+        ),
+        (false, _) => format!(
             "Noise on the device (privacy.kind = \"local\") leaves {noise} of the pairs here, and a sum of updates \
              (protection.secure_aggregation) leaves {sum}; switch on what brings them closer to 50 %."
         ),

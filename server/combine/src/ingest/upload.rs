@@ -171,7 +171,8 @@ impl Upload {
             self.count(bytes.len());
             return Ok(());
         }
-        let of_header = match self.expected.sum_shapes.is_empty() {
+        let has_only_header = self.expected.sum_shapes.is_empty() && !self.expected.is_fine_tuned;
+        let of_header = match has_only_header {
             true => bytes.len(),
             false => bytes.len().min(to_length((HEADER_BYTES as u64).saturating_sub(self.received))),
         };

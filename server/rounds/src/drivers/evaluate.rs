@@ -36,6 +36,10 @@ pub async fn measured(coordinator: &Coordinator, task: &TaskRecord) -> Result<Ve
     let Some(evaluation) = &task.description.evaluation else { return Ok(Vec::new()) };
     let mut by_version = BTreeMap::new();
     for record in coordinator.storage.evaluations(task.id).await? {
+        // A fine-tuned model is not the version.
+        if record.source == EvaluationSource::FineTuned {
+            continue;
+        }
         if let Some(value) = record.value(evaluation.metric) {
             let loss = record.value(Metric::Loss);
             let measured = Measured { version: record.version, metric: evaluation.metric, value, loss };

@@ -39,21 +39,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     faults.extend(table_fit::fault(description, model));
     let mut has_statistics = false;
     match Travelling::of(model, plan) {
-        Err(error) => {
-            let list = match error {
-                FitError::Pattern { list, .. } => list,
-                FitError::PersonalFrozen { .. } => "personal",
-                FitError::Clusters { .. } => "clusters.tensors",
-                FitError::Widths { .. } => "widths.ratios",
-                _ => "frozen",
-            };
-            let remedy = match error {
-                FitError::Clusters { .. } => "change the patterns, or the names in the model",
-                FitError::Widths { .. } => "change the ratios, or remove plan.widths",
-                _ => "name tensors of the model; * matches any characters, ? matches one",
-            };
-            faults.push(Fault::new(&format!("plan.{list}"), error.to_string(), remedy));
-        }
+        Err(error) => faults.push(travelling_fault(&error)),
         Ok(travelling) => {
             let part = travelling.part();
             has_statistics = part.normalizes_batches();
@@ -88,6 +74,25 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         faults.push(Fault::new("plan.gradient_clipping.per_example_norm", message, remedy));
     }
     faults
+}
+
+/// Returns the fault of tensors that the plan trains, freezes or keeps.
+fn travelling_fault(error: &FitError) -> Fault {
+    let field = match error {
+        FitError::Pattern { list, .. } => list,
+        FitError::PersonalFrozen { .. } => "personal",
+        FitError::Clusters { .. } => "clusters.tensors",
+        FitError::Widths { .. } => "widths.ratios",
+        FitError::TooManyForNewton { .. } => "optimizer",
+        _ => "frozen",
+    };
+    let remedy = match error {
+        FitError::Clusters { .. } => "change the patterns, or the names in the model",
+        FitError::Widths { .. } => "change the ratios, or remove plan.widths",
+        FitError::TooManyForNewton { .. } => "choose another optimizer, or freeze tensors with plan.frozen",
+        _ => "name tensors of the model; * matches any characters, ? matches one",
+    };
+    Fault::new(&format!("plan.{field}"), error.to_string(), remedy)
 }
 
 /// Checks that SignGuard compares enough signs. A few would not tell an attack from chance.

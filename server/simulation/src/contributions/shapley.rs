@@ -13,7 +13,7 @@ pub(crate) enum Method {
     Exact,
     /// From random orders of its clients.
     Sampled,
-    /// The round changed the metric by no more than the tolerance, so each client gets 0.
+    /// The round changed the metric by no more than the tolerance, so each client gets the Shapley value 0.
     Truncated,
     /// The metric of a set was not a finite number, so there are no values.
     LeftOut,
@@ -84,14 +84,7 @@ fn sampled<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(
     game.evaluate([none.clone(), all.clone()])?;
     let gain = game.value(&all) - game.value(&none);
     if gain.abs() <= settings.tolerance {
-        let zeros = vec![0.0; count];
-        return Ok(RoundValues {
-            shapley: zeros.clone(),
-            leave_one_out: zeros,
-            gain,
-            evaluations: game.evaluations(),
-            method: Method::Truncated,
-        });
+        return values(game, vec![0.0; count], Method::Truncated);
     }
     let mut sums = vec![0.0; count];
     let mut means: Vec<Vec<f64>> = Vec::new();

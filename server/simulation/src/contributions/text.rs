@@ -33,13 +33,17 @@ impl Contributions {
         let _ = write!(
             text,
             "\nValues are in units of the {sign}held-out {}; below 0, a client has hurt the model.\n\
-             They took {} evaluations of models. {} rounds are exact, {} are sampled, {} changed too little, and {} have no value.",
+             They took {} evaluations of models. {} rounds are exact, {} are sampled, {} changed too little, and {} have no value.\n\
+             Of the gain of {:.4} in these rounds, {:.4} is not divided.",
             self.metric,
             self.evaluations,
             self.exact_rounds,
             self.sampled_rounds,
             self.truncated_rounds,
-            self.left_out_rounds
+            self.left_out_rounds,
+            self.gain,
+            // No negative zero.
+            self.undivided + 0.0
         );
         text
     }

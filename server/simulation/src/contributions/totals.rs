@@ -16,14 +16,18 @@ pub struct Contributions {
     pub exact_rounds: u64,
     /// The number of rounds whose values come from random orders of their clients.
     pub sampled_rounds: u64,
-    /// The number of larger rounds that changed the metric by no more than the tolerance. Their clients get 0.
+    /// The number of larger rounds that changed the metric by no more than the tolerance. Their clients get the Shapley value 0.
     pub truncated_rounds: u64,
     /// The number of rounds without values, because the metric of a set was not a finite number.
     pub left_out_rounds: u64,
     /// The number of models that were evaluated on the held-out examples.
     pub evaluations: u64,
-    /// The sum over the rounds with values of the utility of all clients minus that of none.
+    /// The sum over the rounds with values of the utility of all clients minus that of none. A version that was undone by a rollback
+    /// counts, too.
     pub gain: f64,
+    /// The part of the gain that the Shapley values do not divide: that of rounds which changed too little, and of orders that ended
+    /// early.
+    pub undivided: f64,
     /// The clients that were in a round with values, from the largest Shapley value to the smallest.
     pub clients: Vec<ClientContribution>,
 }
@@ -100,7 +104,7 @@ impl Totals {
         }
         clients
             .sort_by(|one, other| other.shapley.total_cmp(&one.shapley).then(one.client.cmp(&other.client)));
-        Contributions { clients, ..self.found }
+        Contributions { clients, undivided: self.found.gain - total, ..self.found }
     }
 }
 

@@ -20,7 +20,7 @@ fn a_template_of_every_kind_has_no_fault() {
     for evaluation in [EvaluationKind::Central, EvaluationKind::Federated] {
         choices.push(TemplateChoices { evaluation: Some(evaluation), ..Default::default() });
     }
-    assert_eq!(choices.len(), 1 + 8 + 22 + 13 + 7 + 2);
+    assert_eq!(choices.len(), 1 + 8 + 22 + 13 + 8 + 2);
     for choices in choices {
         let text = template(&choices).unwrap_or_else(|error| panic!("{choices:?}: {error}"));
         let description = described(&text);

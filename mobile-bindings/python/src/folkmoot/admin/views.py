@@ -190,7 +190,8 @@ class SliceView(TypedDict):
 
 
 class EvaluationView(TypedDict):
-    """Metrics of a version: `central`, on the operator's examples, or `federated`, on the clients' examples."""
+    """Metrics of a version: `central`, on the operator's examples; `federated`, on the clients' examples; or `fine_tuned`, on
+    these after each client has fine-tuned the version."""
 
     version: int
     source: str

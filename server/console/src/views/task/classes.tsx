@@ -7,11 +7,17 @@ import { useData } from '../../live';
 /** The maximum number of classes that the page lists. */
 const CLASSES_MAX = 64;
 
+const NOTES: Record<string, string> = {
+  central: 'Measured by the coordinator on your own examples.',
+  federated: 'Measured by clients on their own examples.',
+  fine_tuned: 'Measured by clients on their own examples, after each has fine-tuned the version.',
+};
+
 type Report = NonNullable<ClassEvaluation['classes']>;
 
 /** Every metric of an evaluated version from one source, and its predictions class by class. */
 export function Classes({ task, version, source }: { task: Task; version: number; source: string }) {
-  const note = source === 'central' ? 'Measured by the coordinator on your own examples.' : 'Measured by clients on their own examples.';
+  const note = NOTES[source] ?? '';
   const path = `/tasks/${task.id}/evaluations/${version}`;
   const data = useData(path, (signal) => get<ClassEvaluation[]>(path, signal), task.id);
   return (

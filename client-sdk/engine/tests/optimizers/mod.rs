@@ -1,0 +1,4 @@
+//! Optimizers that compute more than one gradient in a step.
+
+mod newton;
+mod sharpness;
