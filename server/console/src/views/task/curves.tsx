@@ -101,7 +101,11 @@ function evaluated(series: Series, metric: string, unit: string): Line[] {
   const measured = series.evaluations.filter((one) => one.metrics[metric] !== undefined);
   return [...new Set(measured.map((one) => one.source))].map((source) => {
     const values = new Map(measured.filter((one) => one.source === source).map((one) => [one.version, one.metrics[metric]]));
-    return { label: `Evaluation, ${source.replace('_', ' ')}`, unit, values: series.points.map((point) => values.get(point.version) ?? null) };
+    return {
+      label: `Evaluation, ${source.replace('_', ' ')}`,
+      unit,
+      values: series.points.map((point) => values.get(point.version) ?? null),
+    };
   });
 }
 
