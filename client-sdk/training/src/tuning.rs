@@ -21,19 +21,12 @@ pub(crate) struct Tuning {
     steps: u64,
     plan: TrainingPlan,
     chunk: Chunk,
-    stage: Stage,
+    /// `None` while the version is being measured.
+    before: Option<Before>,
 }
 
 /// The measurement before the fine-tuning.
 type Before = (Metrics, Option<MetricSums>);
-
-enum Stage {
-    /// The version is being measured.
-    Waiting,
-    Training(Before),
-    /// The fine-tuned weights are being measured.
-    Over(Before),
-}
 
 impl Tuning {
     /// Prepares the fine-tuning of these weights. Returns it with the examples that are held out; `None` if the plan has none.
@@ -55,22 +48,21 @@ impl Tuning {
         let plan = tuning.training(&inputs.plan.training);
         let trainer = Trainer::new(&inputs.model, weights, plan.clone(), &trained, SEED);
         let trainer = Box::new(trainer.map_err(phases::refused)?);
-        let tuning =
-            Self { trainer: Some(trainer), steps: 0, plan, chunk: Chunk::default(), stage: Stage::Waiting };
+        let tuning = Self { trainer: Some(trainer), steps: 0, plan, chunk: Chunk::default(), before: None };
         Ok(Some((tuning, held_out)))
     }
 
     /// Starts after the first measurement, with its result.
     pub fn start(&mut self, metrics: Metrics, sums: Option<MetricSums>) {
-        self.stage = Stage::Training((metrics, sums));
+        self.before = Some((metrics, sums));
     }
 
     pub fn is_waiting(&self) -> bool {
-        matches!(self.stage, Stage::Waiting)
+        self.before.is_none()
     }
 
     pub fn is_training(&self) -> bool {
-        matches!(self.stage, Stage::Training(_))
+        self.before.is_some() && self.trainer.is_some()
     }
 
     /// Takes the next steps. Returns the fine-tuned weights after the last one.
@@ -86,9 +78,6 @@ impl Tuning {
         if !progress.finished {
             return Ok(None);
         }
-        if let Stage::Training(before) = std::mem::replace(&mut self.stage, Stage::Waiting) {
-            self.stage = Stage::Over(before);
-        }
         let weights = trainer.weights().to_vec();
         self.trainer = None;
         Ok(Some(weights))
@@ -96,18 +85,12 @@ impl Tuning {
 
     /// Returns the metrics before the fine-tuning; `None` while they are measured.
     pub fn before(&self) -> Option<Metrics> {
-        match &self.stage {
-            Stage::Waiting => None,
-            Stage::Training(before) | Stage::Over(before) => Some(before.0),
-        }
+        self.before.as_ref().map(|(metrics, _)| *metrics)
     }
 
     /// Returns the outcome with both measurements, given the second one.
     pub fn outcome(self, after: Metrics, sums: Option<MetricSums>) -> TrainingOutcome {
-        let (before, sums_before) = match self.stage {
-            Stage::Waiting => (after, sums.clone()),
-            Stage::Training(before) | Stage::Over(before) => before,
-        };
+        let (before, sums_before) = self.before.unwrap_or_else(|| (after, sums.clone()));
         let fine_tuned = Some(measured(&self.plan, after, self.steps, sums_before.zip(sums)));
         TrainingOutcome { fine_tuned, ..TrainingOutcome::of_metrics(before) }
     }

@@ -43,6 +43,11 @@ impl Answers {
         answers.get(&task).filter(holds).map(|answer| Answer { is_new: false, ..answer.clone() })
     }
 
+    /// Forgets the answer of a task, whose round has drawn or ended.
+    pub fn forget(&self, task: TaskId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
+    }
+
     /// Keeps an answer, in place of the last one of the task.
     pub fn keep(&self, task: TaskId, answer: Answer) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(task, answer);
@@ -68,5 +73,7 @@ mod tests {
         assert_eq!(answers.held(task, round, &[one, other], Timestamp(11_000)), None);
         assert_eq!(answers.held(task, RoundId::from_random_bytes([5; 16]), &[one], at), None);
         assert_eq!(answers.held(TaskId::from_random_bytes([6; 16]), round, &[one], at), None);
+        answers.forget(task);
+        assert_eq!(answers.held(task, round, &[one], at), None);
     }
 }

@@ -1,5 +1,7 @@
 //! The facts about a commit or a draw that a component gets.
 
+use std::collections::BTreeSet;
+
 /// The commit of a component that combines updates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregationCommit {
@@ -79,6 +81,16 @@ pub struct ClientFacts {
     pub loss: Option<f64>,
     /// Milliseconds from the client's last accepted assignment to its update.
     pub milliseconds: Option<u64>,
+}
+
+/// Returns the places of clients, which must be below `count` and all different; or else the first one that is not.
+pub fn different_places(places: impl Iterator<Item = u64>, count: usize) -> Result<Vec<usize>, u64> {
+    let mut seen = BTreeSet::new();
+    let check = |place: u64| {
+        let known = usize::try_from(place).ok().filter(|known| *known < count && seen.insert(*known));
+        known.ok_or(place)
+    };
+    places.map(check).collect()
 }
 
 /// The answer to a draw.

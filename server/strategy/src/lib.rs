@@ -20,7 +20,10 @@ mod strategies;
 mod strategy;
 mod terms;
 
-pub use commit::{AggregationCommit, ClientFacts, FinalizationCommit, Preferred, SelectionDraw, UpdateFacts};
+pub use commit::{
+    AggregationCommit, ClientFacts, FinalizationCommit, Preferred, SelectionDraw, UpdateFacts,
+    different_places,
+};
 pub use error::StrategyError;
 pub use functions::{FUNCTIONS, Functions, UpdateValues};
 pub use part::Part;

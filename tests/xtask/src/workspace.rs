@@ -1,6 +1,6 @@
 //! The workspace's folders, and calls of cargo in them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fmt};
 
@@ -40,6 +40,31 @@ pub fn cargo(arguments: &[&str]) -> Command {
     forget_own_package(&mut command);
     command.args(arguments).current_dir(root()).stdin(Stdio::null());
     command
+}
+
+/// Prepares the debug build of the program, the mobile library and its generator. All stages that need one of them use these arguments, so
+/// that nothing is compiled twice. `--test tidy` is only there so that cargo selects the same features as for all targets.
+pub fn cargo_build_of_packages() -> Command {
+    let mut build = cargo(&["build", "--locked", "--workspace", "--lib", "--test", "tidy"]);
+    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
+    build
+}
+
+/// Returns the target triple of this machine.
+///
+/// # Errors
+/// Fails if the compiler cannot say it.
+pub fn host() -> Result<String, Failure> {
+    let output = Command::new("rustc").arg("-vV").output();
+    let output = output.map_err(|error| Failure(format!("`rustc -vV` cannot start: {error}")))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))
+}
+
+/// Returns a failure to read or write a file.
+pub fn failure(path: &Path, error: &std::io::Error) -> Failure {
+    Failure(format!("{}: {error}", path.display()))
 }
 
 /// Removes the variables that `cargo run` set for this program from a command's environment.

@@ -3,14 +3,13 @@
 use std::ops::Range;
 
 use folkmoot_graph::step::Observer;
+use folkmoot_protocol::LocalOptimizer;
 
 use super::gradients::{Gradients, StepInput};
 use super::newton::Newton;
 use crate::batch::Batch;
 use crate::step::StepError;
 
-/// The maximum number of halvings of a direction.
-const HALVINGS_MAX: u32 = 20;
 /// The share by which the loss may rise: it is rounded to single precision.
 const LOSS_TOLERANCE: f64 = 1e-6;
 
@@ -48,7 +47,7 @@ impl Products<'_> {
     }
 
     /// Halves the direction until a step along it does not raise the loss of the step (Nocedal and Wright 2006, section 3.1), at most
-    /// [`HALVINGS_MAX`] times. `length` is the step's learning rate. `weights` is left at other weights.
+    /// [`LocalOptimizer::NEWTON_HALVINGS_MAX`] times. `length` is the step's learning rate. `weights` is left at other weights.
     ///
     /// # Errors
     /// Those of [`Products::direction`].
@@ -61,7 +60,7 @@ impl Products<'_> {
         observe: Observer<'_>,
     ) -> Result<(), StepError> {
         let most = loss + LOSS_TOLERANCE * loss.abs();
-        for _ in 0..HALVINGS_MAX {
+        for _ in 0..LocalOptimizer::NEWTON_HALVINGS_MAX {
             let reached = self.run_at(direction, -length, weights, observe)?;
             if reached <= most {
                 break;
@@ -106,6 +105,8 @@ impl Products<'_> {
     }
 
     fn gradient(&self) -> Vec<f64> {
-        self.gradients.gradients().flat_map(|(_, gradient)| gradient.iter().copied().map(f64::from)).collect()
+        let mut flat = Vec::with_capacity(self.gradients.trained_count());
+        self.gradients.gradients().for_each(|(_, one)| flat.extend(one.iter().copied().map(f64::from)));
+        flat
     }
 }

@@ -29,7 +29,7 @@ impl Update {
         }
         if rule.optimizer.needs_whole_tensors() {
             return Err(
-                "only the CPU has the optimizers muon, adafactor and newton, which need whole tensors",
+                "only the CPU has the optimizers muon and adafactor, which need whole tensors, and newton, which needs other gradients",
             );
         }
         if rule.sharpness_radius.is_some() {

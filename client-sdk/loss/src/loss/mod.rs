@@ -33,7 +33,8 @@ impl Objective {
     }
 
     /// Returns a loss to which nothing is added.
-    pub fn plain(loss: Loss) -> Self {
+    #[cfg(test)]
+    pub(crate) fn plain(loss: Loss) -> Self {
         Self { loss, label_smoothing: 0.0, class_weights: Vec::new() }
     }
 }

@@ -200,7 +200,7 @@ pub enum LocalOptimizer {
     /// such steps do `LocalNewton` (Gupta et al. 2021); those that take one step each, without the average gradient, a simple form of
     /// GIANT (Wang et al. 2018). It is for linear and logistic regression with at most 20,000 trained parameters: for a neural network,
     /// a step ends where the curvature is not positive, and training loses its advantage. Let a batch be all examples. A step costs as
-    /// much as 1 + 2·`cg_steps` steps of SGD. Only the CPU computes it.
+    /// much as up to 21 + 2·`cg_steps` steps of SGD. Only the CPU computes it.
     Newton {
         /// The step size, above 0. With 1, a step reaches the minimum of a quadratic loss; less is safer far from the minimum.
         #[serde(default = "newton::learning_rate")]
@@ -225,6 +225,8 @@ pub enum LocalOptimizer {
 impl LocalOptimizer {
     /// The maximum number of trained parameters for Newton's method.
     pub const NEWTON_PARAMETERS_MAX: usize = 20_000;
+    /// The maximum number of halvings of a step of [`LocalOptimizer::Newton`]. Each costs a gradient.
+    pub const NEWTON_HALVINGS_MAX: u32 = 20;
 
     /// Returns plain stochastic gradient descent.
     pub fn sgd(learning_rate: f32) -> Self {
@@ -258,7 +260,10 @@ impl LocalOptimizer {
 
     /// Returns the largest number of gradients that a step computes.
     pub fn gradients_per_step(&self) -> u32 {
-        if let Self::Newton { cg_steps, .. } = self { 1 + 2 * cg_steps } else { 1 }
+        match self {
+            Self::Newton { cg_steps, .. } => 1 + 2 * cg_steps + Self::NEWTON_HALVINGS_MAX,
+            _ => 1,
+        }
     }
 
     /// Returns whether this is SGD without momentum and weight decay.

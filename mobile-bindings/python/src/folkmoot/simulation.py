@@ -113,8 +113,8 @@ def simulate(
     default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
 
     `select(clients, draw)`, `aggregate(updates, commit)` and `finalize(weights, aggregate, commit)` are functions of your own, in place
-    of the task's selection, aggregator and finalizer. They run in this thread, and `folkmoot.strategies` describes their arguments. They only simulate: for
-    production, write the same as a component.
+    of the task's selection, aggregator and finalizer. They run in this thread, and `folkmoot.strategies` describes their arguments.
+    They only simulate: for production, write the same as a component.
 
     Raises SimulationError, also if one of your functions fails, or BadOptionError if the program cannot be found.
     """

@@ -86,7 +86,7 @@ impl<'a> Scene<'a> {
             });
         }
         let plain_plan = TrainingPlan { example_privacy: None, ..inputs.description.plan.clone() };
-        let sketch = Sketch::new(settings.seed);
+        let sketch = Sketch::new(settings.seed, model.parameter_count());
         Ok(Self { inputs, settings, model, plain_plan, sides, sketch, examples, with_property })
     }
 

@@ -9,25 +9,27 @@ const WIDTH: usize = 4_096;
 /// Shortens long updates, so that thousands of them fit into memory: each value is added to a random place with a random sign, which keeps
 /// inner products on average (Charikar, Chen and Farach-Colton 2002, "Finding frequent items in data streams"). Short updates stay whole.
 pub(super) struct Sketch {
-    seed: u64,
+    /// The place and the sign of each value. Empty if updates are short.
+    places: Vec<(usize, f64)>,
 }
 
 impl Sketch {
-    pub(super) fn new(seed: u64) -> Self {
-        Self { seed }
+    /// Draws the places and signs for updates of this length from the seed.
+    pub(super) fn new(seed: u64, length: usize) -> Self {
+        let mut rng = Stream::new(seed, &[purpose::SKETCH]);
+        let mut draw = |_| (below(&mut rng, WIDTH), if rng.next_u64() & 1 == 0 { 1.0 } else { -1.0 });
+        let drawn = if length <= WIDTH { 0 } else { length };
+        Self { places: (0..drawn).map(&mut draw).collect() }
     }
 
-    /// Returns the sketch of an update. The places and signs depend on the seed only.
+    /// Returns the sketch of an update.
     pub(super) fn of(&self, update: Vec<f32>) -> Vec<f32> {
         if update.len() <= WIDTH {
             return update;
         }
-        let mut rng = Stream::new(self.seed, &[purpose::SKETCH]);
         let mut sums = vec![0.0; WIDTH];
-        for value in update {
-            let place = below(&mut rng, WIDTH);
-            let sign = if rng.next_u64() & 1 == 0 { 1.0 } else { -1.0 };
-            sums[place] += sign * f64::from(value);
+        for ((place, sign), value) in self.places.iter().zip(update) {
+            sums[*place] += sign * f64::from(value);
         }
         sums.into_iter().map(|sum| sum as f32).collect()
     }
@@ -39,8 +41,8 @@ mod tests {
 
     #[test]
     fn a_sketch_keeps_inner_products_and_short_updates() {
-        let sketch = Sketch::new(3);
-        assert_eq!(sketch.of(vec![1.0, -2.0]), [1.0, -2.0]);
+        assert_eq!(Sketch::new(3, 2).of(vec![1.0, -2.0]), [1.0, -2.0]);
+        let sketch = Sketch::new(3, 20_000);
         let dot = |one: &[f32], other: &[f32]| -> f64 {
             one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
         };

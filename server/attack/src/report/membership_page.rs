@@ -3,11 +3,8 @@ use folkmoot_simulation::{
     spread::Spread,
 };
 
-use super::percent;
-use crate::{
-    CannotAttack,
-    membership::{Membership, Roc},
-};
+use super::{or_dash, percent};
+use crate::{CannotAttack, membership::Membership};
 
 /// Renders the attack on membership: a table, and the curves.
 pub(super) fn body(membership: &Membership) -> Result<Body, CannotAttack> {
@@ -30,14 +27,14 @@ pub(super) fn body(membership: &Membership) -> Result<Body, CannotAttack> {
             let name = format!("{name}, {}", variant.name);
             let cells = vec![
                 format!("{:.3}", roc.auc),
-                spread.map_or_else(|| "–".to_owned(), over_targets),
+                or_dash(spread.map(over_targets)),
                 percent(roc.true_positives_at_1_percent),
                 percent(roc.true_positives_at_0_1_percent),
                 percent(variant.member_accuracy),
                 percent(variant.other_accuracy),
             ];
             rows.push((name.clone(), cells));
-            lines.push((name, points(roc)));
+            lines.push((name, roc.points.clone()));
         }
     }
     body.table("Attack", &headings, &rows);
@@ -69,8 +66,4 @@ pub(super) fn body(membership: &Membership) -> Result<Body, CannotAttack> {
 
 fn over_targets(spread: Spread) -> String {
     format!("{:.3} (standard deviation {:.3})", spread.mean, spread.deviation)
-}
-
-fn points(roc: &Roc) -> Vec<(f64, f64)> {
-    roc.points.clone()
 }

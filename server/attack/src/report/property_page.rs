@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use folkmoot_simulation::report::{Body, Curves};
 
-use super::percent;
+use super::{or_dash, percent};
 use crate::{
     CannotAttack,
     property::{PropertyInference, PropertyView},
@@ -25,15 +25,14 @@ pub(super) fn body(found: &PropertyInference) -> Result<Body, CannotAttack> {
         .views
         .iter()
         .map(|view| {
-            let number =
-                |number: Option<f64>| number.map_or_else(|| "–".to_owned(), |number| format!("{number:.4}"));
+            let number = |number: Option<f64>| or_dash(number.map(|number| format!("{number:.4}")));
             let cells = vec![
                 format!("{:.3}", view.roc.auc),
                 interval(view),
                 percent(view.roc.true_positives_at_1_percent),
                 number(view.view.clipping_norm),
                 number(view.view.noise_multiplier),
-                view.view.clients.map_or_else(|| "–".to_owned(), |clients| clients.to_string()),
+                or_dash(view.view.clients.map(|clients| clients.to_string())),
             ];
             (view.view.kind.name().to_owned(), cells)
         })

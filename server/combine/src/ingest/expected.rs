@@ -59,7 +59,7 @@ pub struct ExpectedUpdate {
     pub counted_as: Option<NetworkClass>,
     /// The shapes of sums that may follow the header of an evaluation's update. Empty if no sums may follow.
     pub sum_shapes: Arc<[SumShape]>,
-    /// Whether the client measures before and after a fine-tuning.
+    /// True if the client measures before and after a fine-tuning.
     pub is_fine_tuned: bool,
     /// The ring of a masked update; `None` if updates are not masked.
     pub ring: Option<Ring>,

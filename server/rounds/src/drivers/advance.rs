@@ -156,6 +156,7 @@ async fn advance_round(
     let next = RoundRecord { round, ..record };
     perform(coordinator, task, &next, effects, kept.as_deref(), now).await?;
     if next.round.phase.name() != before.name() {
+        coordinator.answers.forget(task.id);
         let phase = next.round.phase.name();
         // For a sampled round, the log must not reveal how many clients were drawn or have reported.
         let outcome = if keeps_draws { Outcome::default() } else { next.round.phase.outcome() };

@@ -88,11 +88,8 @@ fn facts(task: TaskId, waiting: &[Waiting], clients: &[ClientId]) -> Vec<ClientF
 /// whoever writes the component and may list clients; it only keeps ids out of components and their states.
 fn key(task: TaskId, client: ClientId) -> u64 {
     let digest = BlobDigest::of(format!("{task} {client}").as_bytes());
-    digest
-        .to_string()
-        .bytes()
-        .take(16)
-        .fold(0, |key, digit| key << 4 | u64::from(char::from(digit).to_digit(16).unwrap_or(0)))
+    let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 #[cfg(test)]

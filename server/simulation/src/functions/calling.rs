@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io::{self, BufReader, BufWriter, Read, Write},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -10,7 +10,7 @@ use folkmoot_coordinator::{selection::SelectionChoice, task::TaskDescription};
 use folkmoot_protocol::{BlobDigest, TensorSchema};
 use folkmoot_strategy::{
     AggregationCommit, FUNCTIONS, FinalizationCommit, Functions, Role, SelectionDraw, StrategyError,
-    UpdateValues,
+    UpdateValues, different_places,
 };
 use serde_json::json;
 
@@ -120,7 +120,11 @@ impl Functions for CallingProcess {
         });
         let result = self.pipe().ask(&facts, draw.clients.len()).map_err(|error| self.failed(&error))?;
         let places = result.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        different(places, draw.clients.len()).map_err(|error| self.failed(&error))
+        different_places(places, draw.clients.len()).map_err(|place| {
+            let count = draw.clients.len();
+            let wrong = format!("the client {place}; it must send different numbers below {count}");
+            self.failed(&PipeError::Protocol(wrong))
+        })
     }
 
     fn aggregate(
@@ -173,18 +177,6 @@ impl Functions for CallingProcess {
         let result = result.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
         finite(result, |value| value.is_finite()).map_err(|error| self.failed(&error))
     }
-}
-
-/// Collects places below `count`, all of which must be different.
-fn different(places: impl Iterator<Item = u64>, count: usize) -> Result<Vec<usize>, PipeError> {
-    let mut seen = BTreeSet::new();
-    let place = |place: u64| match usize::try_from(place) {
-        Ok(place) if place < count && seen.insert(place) => Ok(place),
-        _ => Err(PipeError::Protocol(format!(
-            "the client {place}; it must send different numbers below {count}"
-        ))),
-    };
-    places.map(place).collect()
 }
 
 /// Collects values, all of which must be finite.

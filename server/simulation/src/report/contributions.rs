@@ -143,7 +143,7 @@ mod tests {
         ] {
             assert!(html.contains(text), "{text}\n{html}");
         }
-        // A bar for each client, three of them beyond 0 on the left are of the other colour.
+        // A bar for each client; the last one is to the left of 0, in the other colour.
         let bars = |colour: usize| {
             html.matches(&format!("fill=\"{}\"", super::super::colours::attribute(colour))).count()
         };

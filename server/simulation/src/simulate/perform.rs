@@ -13,6 +13,7 @@ use folkmoot_update::codec::Memory;
 use super::{
     SimulateError,
     client::{EarlyEnd, VirtualWork, offer},
+    contributions::floats,
     events::Event,
     training::{Lesson, Training, VersionModels},
     world::World,
@@ -318,7 +319,7 @@ impl World {
         let Some(artifact) = assignment.control_variate else { return Ok(None) };
         let bytes = self.blobs.get(artifact.digest).await;
         let bytes = bytes.map_err(|error| SimulateError::Client(error.to_string()))?;
-        Ok(Some(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
+        Ok(Some(floats(&bytes)))
     }
 
     fn keep_models(

@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use wasmtime::{Store, component::HasSelf};
 
 use super::compiled::Compiled;
@@ -10,7 +8,7 @@ use super::{
     },
     run::{Host, linker, returned, store, trapped},
 };
-use crate::{Preferred, Role, SelectionDraw, StrategyError, Terms};
+use crate::{Preferred, Role, SelectionDraw, StrategyError, Terms, different_places};
 
 /// The maximum size of what a component keeps between draws, in bytes.
 const STATE_BYTES_MAX: usize = 1 << 20;
@@ -62,19 +60,14 @@ pub fn select(
 
 /// Checks that each place is that of a client that waits, and that none comes twice.
 fn places(selected: &[u32], waiting: usize) -> Result<Vec<usize>, StrategyError> {
-    let mut seen = BTreeSet::new();
-    let place = |place: &u32| match usize::try_from(*place) {
-        Ok(place) if place < waiting && seen.insert(place) => Ok(place),
-        _ => Err(StrategyError::Wrong {
+    different_places(selected.iter().copied().map(u64::from), waiting).map_err(|place| {
+        let twice = if place < waiting as u64 { " twice" } else { "" };
+        StrategyError::Wrong {
             function: "select",
-            found: format!(
-                "the client {place}{}",
-                if seen.contains(&(*place as usize)) { " twice" } else { "" }
-            ),
+            found: format!("the client {place}{twice}"),
             expected: format!("different numbers below {waiting}, one for each client that it prefers"),
-        }),
-    };
-    selected.iter().map(place).collect()
+        }
+    })
 }
 
 /// Starts an instance.

@@ -41,6 +41,11 @@ fn optimizers_of_whole_tensors_are_told_with_their_price() {
             &format!("{{ {name} = {{ learning_rate = 0.5 }} }}"),
         ));
         assert!(text.contains(sentence) && text.contains("trains on the CPU."), "{sentence}\n\n{text}");
+        assert_eq!(
+            text.contains("up to 121 gradients"),
+            name == "newton",
+            "50 products, and 20 halvings\n\n{text}"
+        );
     }
 }
 

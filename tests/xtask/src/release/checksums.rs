@@ -1,6 +1,6 @@
-use super::{failure, write};
+use super::write;
 use crate::process::{output, succeeds};
-use crate::workspace::Failure;
+use crate::workspace::{Failure, failure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

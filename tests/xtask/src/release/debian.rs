@@ -1,7 +1,7 @@
 use super::program::{LICENCES, Program, copy};
 use super::{empty, read, write};
 use crate::process::{output, run, spelled, succeeds};
-use crate::workspace::{Failure, root, target};
+use crate::workspace::{Failure, failure, root, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,10 +94,10 @@ fn libraries(stage: &Path, program: &Program) -> Result<String, Failure> {
 fn make_executable(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt;
     let set = fs::set_permissions(path, fs::Permissions::from_mode(0o755));
-    set.map_err(|error| super::failure(path, &error))
+    set.map_err(|error| failure(path, &error))
 }
 
 #[cfg(not(unix))]
 fn make_executable(path: &Path) -> Result<(), Failure> {
-    fs::metadata(path).map(|_| ()).map_err(|error| super::failure(path, &error))
+    fs::metadata(path).map(|_| ()).map_err(|error| failure(path, &error))
 }

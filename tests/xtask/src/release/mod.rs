@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::process::{run as run_command, spelled};
 use crate::stages::wheel;
 use crate::wasm_package;
-use crate::workspace::{Failure, root, target};
+use crate::workspace::{Failure, failure, root, target};
 use clap::{Args, ValueEnum};
 use program::Program;
 use std::fs;
@@ -150,8 +150,4 @@ fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
 
 fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| failure(path, &error))
-}
-
-fn failure(path: &Path, error: &std::io::Error) -> Failure {
-    Failure(format!("{}: {error}", path.display()))
 }

@@ -1,6 +1,6 @@
-use super::{failure, write};
+use super::write;
 use crate::process::{output, run, spelled, succeeds};
-use crate::workspace::{Failure, cargo, root, target};
+use crate::workspace::{Failure, cargo, cargo_build_of_packages, failure, host, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -24,21 +24,13 @@ impl Program {
     /// Builds the program: with optimisation and components, or as the tests use it.
     pub fn build(debug: bool) -> Result<Self, Failure> {
         let mut build = match debug {
-            // The arguments of other stages, so that nothing is compiled twice.
-            true => cargo(&["build", "--workspace", "--lib", "--test", "tidy", "--bin", "folkmoot"]),
-            false => cargo(&[
-                "build",
-                "--release",
-                "--locked",
-                "--package",
-                "folkmoot-cli",
-                "--features",
-                "components",
-            ]),
+            true => cargo_build_of_packages(),
+            false => {
+                let mut build = cargo(&["build", "--release", "--locked", "--package", "folkmoot-cli"]);
+                build.args(["--features", "components"]);
+                build
+            }
         };
-        if debug {
-            build.args(["--bin", "uniffi-bindgen"]);
-        }
         println!("xtask: release: {}", spelled(&build));
         run(&mut build)?;
         let name = format!("folkmoot{}", env::consts::EXE_SUFFIX);
@@ -48,7 +40,7 @@ impl Program {
         fs::copy(&built, &file).map_err(|error| failure(&built, &error))?;
         // A program that keeps its symbols works as well.
         succeeds(Command::new("strip").arg(&file));
-        Ok(Self { file, version: version(), triple: triple()?, is_debug: debug })
+        Ok(Self { file, version: version(), triple: host()?, is_debug: debug })
     }
 
     /// Returns the completions of a shell.
@@ -73,11 +65,4 @@ pub fn copy(name: &str, path: &Path) -> Result<(), Failure> {
 /// Returns the version of all packages: that of this program.
 pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
-}
-
-/// Returns the platform of this machine.
-pub fn triple() -> Result<String, Failure> {
-    let said = output(Command::new("rustc").arg("-vV"))?;
-    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))
 }

@@ -1,6 +1,6 @@
-use super::{failure, program, write};
+use super::{program, write};
 use crate::process::output;
-use crate::workspace::{Failure, cargo};
+use crate::workspace::{Failure, cargo, failure, host};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn make(folder: &Path) -> Result<PathBuf, Failure> {
         "--features",
         "folkmoot-cli/components",
         "--filter-platform",
-        &program::triple()?,
+        &host()?,
     ]))?;
     let metadata: Value =
         serde_json::from_str(&metadata).map_err(|error| Failure(format!("`cargo metadata`: {error}")))?;

@@ -1,8 +1,8 @@
 //! Installs a package where nothing else is, and trains with it.
 
-use super::{empty, failure, read, write};
+use super::{empty, read, write};
 use crate::process::{output, run, spelled};
-use crate::workspace::{Failure, target};
+use crate::workspace::{Failure, failure, target};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

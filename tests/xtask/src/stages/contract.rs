@@ -4,7 +4,7 @@
 use crate::outcome::Outcome;
 use crate::process::{Server, output, run, run_reading, spelled};
 use crate::python;
-use crate::workspace::{Failure, cargo, root, target};
+use crate::workspace::{Failure, cargo_build_of_packages, root, target};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,9 +23,7 @@ pub fn test() -> Result<Outcome, Failure> {
         let why = "Python or its packages are missing. Run `cargo xtask test --only install`";
         return Outcome::left_out("contract", why);
     };
-    // Use the same arguments as the stages for Kotlin and Python, so that nothing is compiled twice.
-    let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
-    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
+    let mut build = cargo_build_of_packages();
     println!("xtask: contract: {}", spelled(&build));
     run(&mut build)?;
 

@@ -6,7 +6,7 @@ mod monitoring;
 
 use crate::outcome::Outcome;
 use crate::process::{output, run, spelled, succeeds};
-use crate::workspace::{Failure, root, target};
+use crate::workspace::{Failure, failure, root, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -160,10 +160,6 @@ fn folder() -> Result<PathBuf, Failure> {
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| failure(path, &error))
-}
-
-fn failure(path: &Path, error: &std::io::Error) -> Failure {
-    Failure(format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

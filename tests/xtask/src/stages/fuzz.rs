@@ -5,7 +5,7 @@
 //! folder. To run one again, use `cargo xtask fuzz --input FILE <target>`.
 
 use crate::process::{run as run_command, spelled};
-use crate::workspace::{Failure, cargo, target as target_folder};
+use crate::workspace::{Failure, cargo, host, target as target_folder};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -145,15 +145,6 @@ fn search(target: &str, program: &Path, folder: &Path, seconds: u32) -> Result<(
             found.display()
         ))
     })
-}
-
-/// Returns the target triple of this machine.
-fn host() -> Result<String, Failure> {
-    let output = Command::new("rustc").arg("-vV").output();
-    let output = output.map_err(|error| Failure(format!("`rustc -vV` cannot start: {error}")))?;
-    let lines = str::from_utf8(&output.stdout).unwrap_or_default().lines();
-    let host = lines.filter_map(|line| line.strip_prefix("host: ")).next();
-    host.map(str::to_owned).ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))
 }
 
 #[cfg(test)]

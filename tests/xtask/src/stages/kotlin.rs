@@ -2,7 +2,7 @@
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, run_reading, spelled, succeeds};
-use crate::workspace::{Failure, cargo, root, target};
+use crate::workspace::{Failure, cargo_build_of_packages, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -26,9 +26,7 @@ pub fn test() -> Result<Outcome, Failure> {
             "Java 17 or Maven is missing. Run `cargo xtask test --only install`",
         );
     }
-    // Use the same arguments as the stage for Python, so that nothing is compiled twice.
-    let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
-    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
+    let mut build = cargo_build_of_packages();
     println!("xtask: kotlin: {}", spelled(&build));
     run_command(&mut build)?;
     let (native, maven) = (native_folder(), maven_folder());

@@ -5,7 +5,7 @@
 
 use crate::outcome::Outcome;
 use crate::process::{announce, run as run_command, spelled, succeeds};
-use crate::workspace::{Failure, cargo, root, target};
+use crate::workspace::{Failure, cargo, cargo_build_of_packages, root, target};
 use std::env;
 use std::process::Command;
 
@@ -86,8 +86,7 @@ fn add_target(target: &str) -> bool {
 /// Generates the Swift sources. Of all generators, the Swift one is the strictest about the facade, and it needs no
 /// Swift compiler.
 fn write_swift() -> Result<(), Failure> {
-    let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
-    run_command(build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]))?;
+    run_command(&mut cargo_build_of_packages())?;
     let built = target().join("debug");
     let library = format!("{}folkmoot_mobile{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let mut generate = Command::new(built.join(format!("uniffi-bindgen{}", env::consts::EXE_SUFFIX)));

@@ -4,7 +4,7 @@ mod debian;
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{output, run as run_command, run_reading, spelled};
-use crate::workspace::{Failure, cargo, root, target};
+use crate::workspace::{Failure, cargo_build_of_packages, root, target};
 use debian::Debian;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,9 +26,7 @@ pub fn test() -> Result<Outcome, Failure> {
         Ok(swift) => swift,
         Err(Failure(why)) => return Ok(Outcome::unavailable("swift", why)),
     };
-    // Use the same packages as the stage for Python, so that nothing is compiled twice.
-    let mut build = cargo(&["build", "--locked", "--workspace", "--lib", "--test", "tidy"]);
-    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
+    let mut build = cargo_build_of_packages();
     println!("xtask: swift: {}", spelled(&build));
     run_command(&mut build)?;
     let package = folder().join("package");

@@ -4,7 +4,7 @@ pub mod torch;
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{announce, run as run_command, run_reading, spelled, succeeds};
-use crate::workspace::{Failure, cargo, root, target};
+use crate::workspace::{Failure, cargo, cargo_build_of_packages, root, target};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,10 +46,7 @@ pub struct Arguments {
 /// # Errors
 /// Fails if a tool is missing or a build fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut bindgen = cargo(&["build", "--package", "folkmoot-bindgen"]);
-    println!("xtask: python: {}", spelled(&bindgen));
-    run_command(&mut bindgen)?;
-    let wheel = make(&mut build(arguments), if arguments.release { OPTIMISED } else { "debug" })?;
+    let wheel = built(arguments)?;
     let library = root().join(FOLDER).join("src/folkmoot/_native").join(library());
     for file in [&library, &wheel] {
         println!("xtask: python: {}: {}", file.display(), size(file)?);
@@ -60,10 +57,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Builds an optimised wheel, and returns its path.
 ///
 /// # Errors
-/// Fails if a tool is missing or a build fails.
+/// As for [`run`].
 pub fn release() -> Result<PathBuf, Failure> {
-    run_command(&mut cargo(&["build", "--package", "folkmoot-bindgen"]))?;
-    make(&mut build(&Arguments { release: true, slim: false }), OPTIMISED)
+    built(&Arguments { release: true, slim: false })
+}
+
+fn built(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    let mut bindgen = cargo(&["build", "--package", "folkmoot-bindgen"]);
+    println!("xtask: python: {}", spelled(&bindgen));
+    run_command(&mut bindgen)?;
+    make(&mut build(arguments), if arguments.release { OPTIMISED } else { "debug" })
 }
 
 /// Returns the command that builds the library.
@@ -102,11 +105,8 @@ pub fn test() -> Result<Outcome, Failure> {
         println!("xtask: python: {}", spelled(&lint));
         run_command(&mut lint)?;
     }
-    // This also builds the coordinator. `--test tidy` is only there so that cargo selects the same features as for
-    // all targets.
-    let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
-    build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
-    let wheel = make(&mut build, "debug")?;
+    // This also builds the coordinator.
+    let wheel = make(&mut cargo_build_of_packages(), "debug")?;
     let mut install = pip("install");
     install.args(["--no-deps", "--force-reinstall"]).arg(&wheel);
     run_command(&mut install)?;

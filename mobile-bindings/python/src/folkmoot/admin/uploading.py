@@ -41,6 +41,6 @@ class Uploading:
     def create_component(self, component: bytes | Source) -> looks.ComponentView:
         """Uploads a WebAssembly component, given as a path or bytes. Uploading the same component again changes nothing.
 
-        A task names the result's `component` as its aggregator or finalizer.
+        A task names the result's `component` as its selection, aggregator or finalizer.
         """
         return filled(looks.ComponentView, self._connection.send("components", files.content(component)))

@@ -76,11 +76,6 @@ impl Eligibility {
         refuse_unless(is_cool, Ineligible::CoolDown)
     }
 
-    /// Returns whether a requirement needs the histories of the waiting clients.
-    pub fn needs_history(&self) -> bool {
-        self.participation_limit.is_some() || self.cool_down_seconds.is_some()
-    }
-
     pub(crate) fn validate(&self, faults: &mut Vec<Fault>) {
         let mut refuse = |field: &str, message: String, remedy: String| {
             faults.push(Fault::new(&format!("eligibility.{field}"), message, remedy));

@@ -101,17 +101,6 @@ fn failures_in_a_row_double_the_cool_down() {
 }
 
 #[test]
-fn only_limits_and_cool_downs_need_histories() {
-    for (json, needs) in [
-        (r#"{"minimum_examples":3,"sdk_version":{"below":"2"}}"#, false),
-        (r#"{"cool_down_seconds":1}"#, true),
-        (r#"{"participation_limit":{"count":1,"rounds":1}}"#, true),
-    ] {
-        assert_eq!(eligibility(json).needs_history(), needs, "{json}");
-    }
-}
-
-#[test]
 fn a_reason_has_a_word_and_a_sentence() {
     assert_eq!(serde_json::to_value(Ineligible::TooFewExamples).unwrap(), "too_few_examples");
     assert_eq!(serde_json::to_value(Ineligible::SdkVersion).unwrap(), "sdk_version");

@@ -23,7 +23,7 @@ pub struct Shown {
     pub best_tenth: String,
     /// The standard deviation of the clients' own values.
     pub client_deviation: String,
-    /// Whether no other variant is better both on average and for the worst clients.
+    /// True if no other variant is better both on average and for the worst clients.
     pub pareto_optimal: String,
     /// The round in which the target was reached.
     pub rounds_to_target: String,

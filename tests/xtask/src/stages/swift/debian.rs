@@ -4,9 +4,9 @@
 //! namespaces. Its mounts are visible only to its processes, and all of these end with the call.
 
 use crate::process::{output, run as run_command, succeeds};
-use crate::workspace::{Failure, root, target};
+use crate::workspace::{Failure, failure, root, target};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 const RELEASE: &str = "trixie";
@@ -117,8 +117,4 @@ fn step(name: &str, command: &mut Command) -> Result<(), Failure> {
     println!("xtask: swift: {name}");
     let ended = run_command(command.env("DEBIAN_FRONTEND", "noninteractive"));
     ended.map_err(|_| Failure(format!("`{name}` failed; see its output above")))
-}
-
-fn failure(path: &Path, error: &std::io::Error) -> Failure {
-    Failure(format!("{}: {error}", path.display()))
 }

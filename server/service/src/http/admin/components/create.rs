@@ -11,7 +11,7 @@ use folkmoot_strategy::{COMPONENT_BYTES_MAX, Role};
 
 use crate::http::{App, admin::access::Caller, body, problem::Refused};
 
-/// Uploads a WebAssembly component, which tasks can name as their aggregator or finalizer. Uploading the same component again changes
+/// Uploads a WebAssembly component, which tasks can name as their selection, aggregator or finalizer. Uploading the same component again changes
 /// nothing.
 #[utoipa::path(
     post, path = "/v1/admin/components", tag = "tasks", security(("api_key" = ["operator"])),
