@@ -317,9 +317,8 @@ impl World {
     /// Returns the control variate of the assignment's version, if it has one.
     async fn control_variate(&self, assignment: &Assignment) -> Result<Option<Vec<f32>>, SimulateError> {
         let Some(artifact) = assignment.control_variate else { return Ok(None) };
-        let bytes = self.blobs.get(artifact.digest).await;
-        let bytes = bytes.map_err(|error| SimulateError::Client(error.to_string()))?;
-        Ok(Some(floats(&bytes)))
+        let read = self.blobs.get(artifact.digest).await;
+        read.map(|bytes| Some(floats(&bytes))).map_err(|error| SimulateError::Client(error.to_string()))
     }
 
     fn keep_models(
