@@ -16,15 +16,12 @@ use folkmoot_tests::{
     task::{TaskSpec, now},
 };
 use futures::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{CLIENT, COORDINATOR, cohort::await_version};
 
 const CLIENTS: usize = 3;
-/// The number of rounds. After its last kill, a client needs this round or the next one. The last rounds run without
-/// kills.
-const ROUNDS: u64 = MOMENTS.len() as u64 + 3;
 /// The number of local steps of each phase. Both together take about a second on an idle machine.
 const STEPS: u32 = 6_000;
 /// The speed of the clients' clocks. At this speed, the clients store a checkpoint every twentieth of a second, so that
@@ -40,21 +37,41 @@ const MOMENTS: [ClientMoment; 5] = [
     ClientMoment::TrainingBegins,
 ];
 
-fn spec() -> TaskSpec {
-    let examples = examples_folder();
-    let mut spec = TaskSpec::synthetic(&[1, 1], CLIENTS as u64, ROUNDS);
-    spec.onnx = std::fs::read(examples.join("model.onnx")).expect("the example's model is there");
-    spec.plan = json!({
-        "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.01 } },
-        "epochs": STEPS, "steps_max": STEPS, "batch_size": 16,
-        "personal_training": { "ditto": { "lambda": 0.1, "epochs": STEPS } },
-    });
-    // With SCAFFOLD and Ditto, a training depends on what the one before has left on the client.
-    let spec = spec
-        .with_part("finalizer", json!({ "kind": "scaffold", "clients": CLIENTS }))
-        .with_part("aggregator", json!({ "kind": "uniform_mean" }));
-    // The clients' clocks run fast, so the deadline must be longer.
-    spec.with_scheduling("reporting_deadline_seconds", 600 * CLOCK_RATE)
+/// The clients of a task that are killed.
+struct Scene {
+    /// What the plan has besides a plain training, so that a training depends on what the one before has left on the client.
+    plan: Value,
+    finalizer: Value,
+    /// The number of clients, each of which begins with a different one of `moments`.
+    clients: usize,
+    moments: &'static [ClientMoment],
+    /// The number of values that a client keeps for each weight, and of single ones.
+    kept: [usize; 2],
+}
+
+impl Scene {
+    /// Returns the number of rounds. After its last kill, a client needs this round or the next one. The last rounds run without kills.
+    fn rounds(&self) -> u64 {
+        self.moments.len() as u64 + 3
+    }
+
+    fn spec(&self) -> TaskSpec {
+        let examples = examples_folder();
+        let mut spec = TaskSpec::synthetic(&[1, 1], self.clients as u64, self.rounds());
+        spec.onnx = std::fs::read(examples.join("model.onnx")).expect("the example's model is there");
+        spec.plan = json!({
+            "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.01 } },
+            "epochs": STEPS, "steps_max": STEPS, "batch_size": 16,
+        });
+        for (key, value) in self.plan.as_object().expect("it is an object") {
+            spec.plan[key] = value.clone();
+        }
+        let spec = spec
+            .with_part("finalizer", self.finalizer.clone())
+            .with_part("aggregator", json!({ "kind": "uniform_mean" }));
+        // The clients' clocks run fast, so the deadline must be longer.
+        spec.with_scheduling("reporting_deadline_seconds", 600 * CLOCK_RATE)
+    }
 }
 
 fn examples_folder() -> PathBuf {
@@ -65,7 +82,7 @@ fn examples_folder() -> PathBuf {
 fn start_client(
     deployment: &Deployment,
     states: &TempDir,
-    part: usize,
+    (part, parts): (usize, usize),
     moment: ClientMoment,
 ) -> ClientProcess {
     let config = ClientConfig {
@@ -75,7 +92,7 @@ fn start_client(
         state_directory: states.path().join(part.to_string()),
         examples: examples_folder().join("digits.csv"),
         part,
-        parts: CLIENTS,
+        parts,
         clock_anchor: now(),
         clock_rate: CLOCK_RATE,
         halt_at: Some(moment),
@@ -105,33 +122,65 @@ impl Digests {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_client_goes_on_and_sends_one_update() {
-    let deployment = Deployment::start(COORDINATOR, &spec(), |_| {}).await;
+    let scaffold_and_ditto = Scene {
+        plan: json!({ "personal_training": { "ditto": { "lambda": 0.1, "epochs": STEPS } } }),
+        finalizer: json!({ "kind": "scaffold", "clients": CLIENTS }),
+        clients: CLIENTS,
+        moments: &MOMENTS,
+        kept: [2, 0],
+    };
+    survives(scaffold_and_ditto).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_client_keeps_for_any_algorithm_survives_a_kill() {
+    let plain = json!({ "kind": "fed_avg" });
+    let scenes = [
+        (json!({ "personal_training": { "apfl": { "alpha": 0.5 } } }), plain.clone(), [1, 1]),
+        (json!({}), json!({ "kind": "fed_dc", "clients": 1, "alpha": 0.1 }), [2, 0]),
+        (json!({ "model_contrast": { "features": "activated" } }), plain.clone(), [1, 0]),
+        (json!({ "elastic_averaging": { "alpha": 0.5 } }), plain, [1, 0]),
+    ];
+    let moments = &[ClientMoment::TrainingGoesOn, ClientMoment::Accepted];
+    let scenes = scenes.map(|(plan, finalizer, kept)| Scene { plan, finalizer, clients: 1, moments, kept });
+    join_all(scenes.map(survives)).await;
+}
+
+/// Kills the clients of a scene. All updates must be the ones that were stored first, and what a client keeps must be there at the end.
+async fn survives(scene: Scene) {
+    let deployment = Deployment::start(COORDINATOR, &scene.spec(), |_| {}).await;
     let states = tempfile::tempdir().expect("there is room for a folder");
-    let kills = (0..CLIENTS).map(|part| kill_often(&deployment, &states, part));
+    let kills = (0..scene.clients).map(|part| kill_often(&deployment, &states, &scene, part));
     let (mut clients, digests): (Vec<_>, Vec<_>) = join_all(kills).await.into_iter().unzip();
-    await_version(&deployment, ROUNDS).await;
+    await_version(&deployment, scene.rounds()).await;
     let mut digests = Digests(digests.into_iter().flat_map(|digests| digests.0).collect());
     for client in &mut clients {
         client.kill().await;
         digests.collect(client);
         client.log.assert_no_panic();
         let kept = client.config.state_directory.join("personal").join(deployment.task.id.to_string());
-        let kept = std::fs::read(kept).expect("the client keeps a model and a control variate");
-        assert_eq!(kept.len(), 40 + 2 * 4 * deployment.task.parameter_count());
+        let kept = std::fs::read(kept).expect("the client keeps something");
+        let [of_weights, single] = scene.kept;
+        assert_eq!(kept.len(), 40 + 4 * (of_weights * deployment.task.parameter_count() + single));
     }
-    assert_one_update_each(&deployment, &digests).await;
+    assert_one_update_each(&deployment, &digests, scene.rounds()).await;
     deployment.assert_answers().await;
 }
 
 /// Kills a client at every moment and restarts it each time. The last process is not killed. Each client follows its
 /// own schedule: a round needs all clients, so it could block if clients waited for each other's kills.
-async fn kill_often(deployment: &Deployment, states: &TempDir, part: usize) -> (ClientProcess, Digests) {
+async fn kill_often(
+    deployment: &Deployment,
+    states: &TempDir,
+    scene: &Scene,
+    part: usize,
+) -> (ClientProcess, Digests) {
     let mut digests = Digests::default();
-    let mut moments = MOMENTS;
+    let mut moments = scene.moments.to_vec();
     moments.rotate_left(part);
-    let mut client = start_client(deployment, states, part, moments[0]);
+    let mut client = start_client(deployment, states, (part, scene.clients), moments[0]);
     let mut line = 0;
-    for (kill, moment) in moments.into_iter().enumerate() {
+    for (kill, moment) in moments.iter().copied().enumerate() {
         patiently(&format!("{moment:?}"), client.halted(line)).await;
         client.kill().await;
         digests.collect(&client);
@@ -156,11 +205,11 @@ async fn first_step(client: &ClientProcess, line: usize) -> u64 {
 
 /// Asserts that every round combined the updates that its clients had stored, and that no client tried to send two
 /// different updates.
-async fn assert_one_update_each(deployment: &Deployment, digests: &Digests) {
+async fn assert_one_update_each(deployment: &Deployment, digests: &Digests, rounds_expected: u64) {
     let storage = deployment.storage().await;
     let rounds = storage.rounds(deployment.task.id, 100, None).await.expect("the database can be read");
     let committed = rounds.iter().filter(|record| matches!(record.round.phase, Phase::Committed { .. }));
-    assert_eq!(committed.count() as u64, ROUNDS);
+    assert_eq!(committed.count() as u64, rounds_expected);
     for record in &rounds {
         let assignments = storage.assignments(record.round.id).await.expect("the database can be read");
         for assignment in assignments {
