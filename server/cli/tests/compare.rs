@@ -162,6 +162,26 @@ fn a_mistake_in_the_last_variant_is_told_before_the_first_one_runs() {
 }
 
 #[test]
+fn a_name_that_does_not_fit_the_task_is_left_out() {
+    let stage = stage();
+    // FedNova divides by the steps of one training, and FedExP needs a plain mean, which a median is not.
+    let task = fs::read_to_string(stage.path().join("task.toml")).expect("it was written");
+    fs::write(stage.path().join("task.toml"), task + "\n[aggregator]\nkind = \"median\"\n")
+        .expect("the folder is the test's");
+    let printed = simulated(stage.path(), "--compare fed_adam,fed_exp --seeds 1 --json --output compared");
+    let lines: Vec<Value> =
+        printed.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect();
+    assert_eq!(lines[2]["variant"], "fed_exp");
+    let reason = lines[2]["left_out"][0].as_str().expect("there is a reason");
+    assert!(lines.len() == 3 && reason.starts_with("finalizer.kind: "), "{printed}");
+    let html = fs::read_to_string(stage.path().join("compared/comparison.html")).expect("it was written");
+    assert!(html.contains("Left out") && html.contains("fed_exp"), "the report says it, too");
+    let output = simulate(stage.path(), "--compare fed_exp --output nothing");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && error.contains("no variant fits the task; `fed_exp`: "), "{error}");
+}
+
+#[test]
 fn one_seed_is_a_comparison_without_intervals() {
     let stage = stage();
     // The task equals the variant, so it has no row of its own, and the other variant is compared with this one.

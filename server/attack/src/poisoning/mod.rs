@@ -206,6 +206,7 @@ fn collect(
             .map(|runs| Variant { name: runs.name.clone(), settings: Vec::new(), runs: runs.runs.clone() })
             .collect(),
         baseline: 0,
+        left_out: Vec::new(),
     };
     let mut attacks = Vec::new();
     for (runs, summary) in all.iter().zip(comparison.summaries()) {

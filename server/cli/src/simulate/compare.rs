@@ -8,13 +8,13 @@ use std::{
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_simulation::{
     compare::{FinishedRun, differing, rounds_csv, run_key, shared_key, summaries_json},
-    report::{Comparison, SeedRun, Variant, VariantSummary},
+    report::{Comparison, LeftOut, SeedRun, Variant, VariantSummary},
 };
 use serde::Serialize;
 
 use super::{
     Args, CliError, Inputs, failed, results, simulate_one, state,
-    variants::{self, NamedTask},
+    variants::{self, NamedTask, Variants},
 };
 use crate::{output, replace};
 
@@ -24,6 +24,15 @@ struct Line<'a> {
     #[serde(flatten)]
     summary: &'a VariantSummary,
     /// The path of the report.
+    output: &'a str,
+}
+
+/// The line of a variant that was not run.
+#[derive(Serialize)]
+struct LeftOutLine<'a> {
+    variant: &'a str,
+    /// Each fault with its remedy.
+    left_out: &'a [String],
     output: &'a str,
 }
 
@@ -40,7 +49,14 @@ struct Shared {
 /// If a variant is invalid, a simulation fails, or a file cannot be written.
 pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
     let output = args.output.as_deref().unwrap_or(Path::new("."));
-    let (tasks, baseline) = variants::read(args, inputs)?;
+    let Variants { tasks, baseline, left_out } = variants::read(args, inputs)?;
+    for one in &left_out {
+        tracing::warn!(
+            variant = one.variant,
+            reasons = one.reasons.join("; "),
+            "the variant does not fit the task, so it is left out"
+        );
+    }
     let seeds = args.seeds(inputs.settings.seed)?;
     let target = target(args, inputs)?;
     let descriptions: Vec<_> = tasks.iter().map(|task| task.description.clone()).collect();
@@ -66,6 +82,7 @@ pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
         seeds,
         variants,
         baseline,
+        left_out,
     };
     let report = write(output, &comparison)?.display().to_string();
     print(args, &comparison, &report)
@@ -141,6 +158,10 @@ fn print(args: &Args, comparison: &Comparison, report: &str) -> Result<(), CliEr
         for summary in &comparison.summaries() {
             output::json_line(&output::json(&Line { summary, output: report })?)?;
         }
+        for LeftOut { variant, reasons } in &comparison.left_out {
+            let line = LeftOutLine { variant, left_out: reasons, output: report };
+            output::json_line(&output::json(&line)?)?;
+        }
         return Ok(());
     }
     let rows = comparison.shown().into_iter().map(|shown| {
@@ -175,5 +196,9 @@ fn print(args: &Args, comparison: &Comparison, report: &str) -> Result<(), CliEr
             format!("Means over {count} seeds ± half of the 95 % t interval. The differences are paired.")
         }
     };
-    output::line(&format!("{}\n\n{unit}\nreport  {report}", output::table(head, rows)))
+    let left_out = comparison.left_out.iter().map(|one| {
+        format!("\nleft out  {}, which does not fit the task: {}", one.variant, one.reasons.join("; "))
+    });
+    let left_out: String = left_out.collect();
+    output::line(&format!("{}\n\n{unit}{left_out}\nreport  {report}", output::table(head, rows)))
 }

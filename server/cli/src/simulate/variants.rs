@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_simulation::{report::RUNS_MAX, simulate::held_out_metric};
+use folkmoot_simulation::{
+    report::{LeftOut, RUNS_MAX},
+    simulate::held_out_metric,
+};
 use folkmoot_task_file::{TaskFileError, Variant, overlay};
 use toml::Table;
 
@@ -19,18 +22,40 @@ pub struct NamedTask {
     pub description: TaskDescription,
 }
 
-/// Reads the task and its variants. The task is the first, unless it equals a variant. Also returns the index of the task,
-/// or of the variant that equals it.
+/// The task and its variants.
+pub struct Variants {
+    /// Those that are run. The task is the first, unless it equals a variant.
+    pub tasks: Vec<NamedTask>,
+    /// The index of the task, or of the variant that equals it.
+    pub baseline: usize,
+    /// Those that have a name and do not fit the task.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Reads the task and its variants. A name stands for a change of any task, so one that does not fit this task is left out. A file is
+/// written for this task, so its faults are errors.
 ///
 /// # Errors
-/// If a variant is unknown, has faults, or cannot be compared with the task.
-pub fn read(args: &Args, inputs: &Inputs) -> Result<(Vec<NamedTask>, usize), CliError> {
+/// If a variant is unknown, a file has faults, or a variant cannot be compared with the task.
+pub fn read(args: &Args, inputs: &Inputs) -> Result<Variants, CliError> {
     let text = std::fs::read_to_string(&args.task).map_err(CliError::read(&args.task))?;
     let task: Table = toml_file::parse(&args.task, &text)?;
-    let mut tasks = Vec::new();
+    let (mut tasks, mut left_out) = (Vec::new(), Vec::new());
     for variant in &args.compare {
         let (name, changed) = change(variant.trim(), task.clone(), inputs.settings.clients)?;
-        let description = check(args, inputs, &name, &changed)?;
+        let description = match description(args, inputs, &name, &changed)? {
+            Ok(description) => description,
+            Err(error) if is_file(variant.trim()) => return Err(faulty(&name, &error)),
+            Err(error) => {
+                let reasons = error
+                    .faults
+                    .iter()
+                    .map(|fault| format!("{}: {}; {}", fault.field, fault.message, fault.remedy));
+                left_out.push(LeftOut { variant: name, reasons: reasons.collect() });
+                continue;
+            }
+        };
+        check(inputs, &name, &description)?;
         tasks.push(NamedTask { folder: folder(&name), name, description });
     }
     let equal = tasks.iter().position(|variant| variant.description == inputs.description);
@@ -40,21 +65,39 @@ pub fn read(args: &Args, inputs: &Inputs) -> Result<(Vec<NamedTask>, usize), Cli
         0
     });
     if tasks.len() == 1 {
-        let message = format!("there is nothing to compare: `{}` is the same as the task", tasks[0].name);
-        return Err(CliError::with_remedy(message, "give a variant that changes the task"));
+        return Err(nothing(&tasks[0], &left_out));
     }
     if tasks.len() > RUNS_MAX {
         let message = format!("there are {} variants with the task; a report shows {RUNS_MAX}", tasks.len());
         return Err(CliError::with_remedy(message, "compare fewer variants at a time"));
     }
     refuse_equal(&tasks)?;
-    Ok((tasks, baseline))
+    Ok(Variants { tasks, baseline, left_out })
+}
+
+/// Returns the error of a comparison with one variant.
+fn nothing(only: &NamedTask, left_out: &[LeftOut]) -> CliError {
+    match left_out {
+        [] => {
+            let message = format!("there is nothing to compare: `{}` is the same as the task", only.name);
+            CliError::with_remedy(message, "give a variant that changes the task")
+        }
+        [one, ..] => {
+            let message = format!("no variant fits the task; `{}`: {}", one.variant, one.reasons.join("; "));
+            CliError::with_remedy(message, "change the task as each fault says, or give other variants")
+        }
+    }
+}
+
+/// Returns whether a variant is the path of a file, and not a name.
+fn is_file(variant: &str) -> bool {
+    Path::new(variant).extension().is_some_and(|extension| extension == "toml")
 }
 
 /// Returns the name of a variant and the changed task.
 fn change(variant: &str, mut task: Table, clients: usize) -> Result<(String, Table), CliError> {
     let path = Path::new(variant);
-    if path.extension().is_none_or(|extension| extension != "toml") {
+    if !is_file(variant) {
         let named = Variant::named(variant, clients)
             .map_err(|error| CliError::with_remedy(error.message, error.remedy))?;
         named.apply(&mut task);
@@ -66,18 +109,29 @@ fn change(variant: &str, mut task: Table, clients: usize) -> Result<(String, Tab
     Ok((name.unwrap_or_else(|| variant.to_owned()), task))
 }
 
-/// Checks a variant as `folkmoot task check` does, and that its results can be compared with those of the task.
-fn check(args: &Args, inputs: &Inputs, name: &str, changed: &Table) -> Result<TaskDescription, CliError> {
+/// Reads a variant as `folkmoot task check` does. The inner error has its faults.
+///
+/// # Errors
+/// If it cannot be written as TOML.
+fn description(
+    args: &Args,
+    inputs: &Inputs,
+    name: &str,
+    changed: &Table,
+) -> Result<Result<TaskDescription, TaskFileError>, CliError> {
     let text = toml::to_string(changed).map_err(|error| CliError::new(format!("{name}: {error}")))?;
-    let description =
-        read_text_for(&args.task, &text, Some(&inputs.model)).map_err(|error| faulty(name, &error))?;
+    Ok(read_text_for(&args.task, &text, Some(&inputs.model)))
+}
+
+/// Checks that the results of a variant can be compared with those of the task.
+fn check(inputs: &Inputs, name: &str, description: &TaskDescription) -> Result<(), CliError> {
     if description.data != inputs.description.data {
         return Err(CliError::with_remedy(
             format!("the variant `{name}` changes [data], so it would train on other columns than the task"),
             "use the same [data] in all variants",
         ));
     }
-    let [metric, expected] = [&description, &inputs.description].map(held_out_metric);
+    let [metric, expected] = [description, &inputs.description].map(held_out_metric);
     if metric != expected {
         return Err(CliError::with_remedy(
             format!(
@@ -88,7 +142,7 @@ fn check(args: &Args, inputs: &Inputs, name: &str, changed: &Table) -> Result<Ta
             "set evaluation.metric in the task, and use it in all variants",
         ));
     }
-    Ok(description)
+    Ok(())
 }
 
 /// Lists the faults of a variant without their lines, because no file has the changed text.

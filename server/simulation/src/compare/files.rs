@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use crate::{
     record::{RecordError, RoundRow, Row},
-    report::{Comparison, VariantSummary},
+    report::{Comparison, LeftOut, VariantSummary},
     spread::students_t::CONFIDENCE,
 };
 
@@ -20,6 +20,9 @@ struct Document<'a> {
     /// The name of the variant with which the others are compared.
     baseline: Option<&'a str>,
     variants: Vec<VariantSummary>,
+    /// The variants that do not fit the task, with their faults.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: &'a [LeftOut],
 }
 
 /// Returns the file `comparison.json`: the summary of every variant, with the value of each seed.
@@ -36,6 +39,7 @@ pub fn summaries_json(comparison: &Comparison) -> Result<String, RecordError> {
         seeds: &comparison.seeds,
         baseline: comparison.variants.get(comparison.baseline).map(|variant| variant.name.as_str()),
         variants: comparison.summaries(),
+        left_out: &comparison.left_out,
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -76,6 +80,7 @@ mod tests {
             seeds: vec![1, 2],
             variants: vec![variant("a"), variant("b, c")],
             baseline: 0,
+            left_out: Vec::new(),
         };
         let csv = String::from_utf8(rounds_csv(&comparison).unwrap()).unwrap();
         let begins: Vec<String> =

@@ -24,7 +24,7 @@ mod summary;
 mod tables;
 mod thin;
 
-pub use comparison::{Comparison, Measure, SeedRun, Shown, Variant, VariantSummary};
+pub use comparison::{Comparison, LeftOut, Measure, SeedRun, Shown, Variant, VariantSummary};
 pub use document::{Body, Curves, Document};
 pub use error::ReportError;
 pub use run::{Metric, Report, Run};

@@ -14,6 +14,8 @@ pub use measure::Measure;
 pub use shown::Shown;
 pub use summary::VariantSummary;
 
+use serde::Serialize;
+
 use super::Metric;
 use crate::{record::RoundRow, spread::Spread};
 
@@ -35,6 +37,17 @@ pub struct Comparison {
     pub variants: Vec<Variant>,
     /// The index of the variant with which the others are compared.
     pub baseline: usize,
+    /// The variants that do not fit the task, which were not run.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A variant that does not fit the task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The name of the variant.
+    pub variant: String,
+    /// Each fault with its remedy.
+    pub reasons: Vec<String>,
 }
 
 /// A variant of a task.

@@ -1,6 +1,7 @@
-use super::{Comparison, Shown, charts};
+use super::{Comparison, LeftOut, Shown, charts};
 use crate::report::{
     RUNS_MAX, ReportError,
+    html::Escaped,
     legend::legend,
     page::{Page, figures},
     tables::{self, Row},
@@ -40,6 +41,9 @@ impl Comparison {
         let settings = tables::settings(settings, false);
         if !settings.is_empty() {
             page.section("Settings that differ", &settings);
+        }
+        if !self.left_out.is_empty() {
+            page.section("Left out", &left_out(&self.left_out));
         }
         Ok(page.end())
     }
@@ -103,6 +107,22 @@ impl Comparison {
         }
         columns
     }
+}
+
+/// Lists the variants that were not run, each with its reasons.
+fn left_out(variants: &[LeftOut]) -> String {
+    let row = |one: &LeftOut| {
+        let reasons: Vec<String> = one.reasons.iter().map(|reason| Escaped(reason).to_string()).collect();
+        format!(
+            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n",
+            Escaped(&one.variant),
+            reasons.join("<br>")
+        )
+    };
+    let rows: String = variants.iter().map(row).collect();
+    format!(
+        "<p class=\"note\">These variants do not fit the task, so they were not run.</p>\n<table>\n{rows}</table>\n"
+    )
 }
 
 /// The explanation of the figures of the clients.

@@ -34,6 +34,7 @@ fn comparison(variants: Vec<Variant>) -> Comparison {
         seeds: (1..).take(variants[0].runs.len()).collect(),
         variants,
         baseline: 0,
+        left_out: Vec::new(),
     }
 }
 
