@@ -32,8 +32,8 @@ pub use folkmoot_onnx::{
 };
 pub use folkmoot_protocol::{
     Augmentation, Curriculum, ExamplePrivacy, GradientClipping, L1, LearningRateSchedule, LocalOptimizer,
-    Loss, NamePattern, OuterProducts, PersonalTraining, PlanError, Precision, RunningStatistics,
-    SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan, ValueRange,
+    Loss, ModelContrast, NamePattern, OuterProducts, PersonalTraining, PlanError, Precision,
+    RunningStatistics, SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan, ValueRange,
 };
 pub use model::Model;
 pub use safetensors::WeightsError;

@@ -113,7 +113,7 @@ impl Model {
         let mut fixed = ParameterAxes::new();
         loop {
             let before = fixed.len();
-            for Lowered { graph, output, updates } in &lowered {
+            for Lowered { graph, output, updates, .. } in &lowered {
                 fixed = graph.fixed_axes(&[*output], updates, &fixed);
             }
             // An axis that one graph fixes can fix more in another one.
@@ -121,7 +121,7 @@ impl Model {
                 break;
             }
         }
-        let Some(Lowered { graph, output, updates }) = lowered.first() else { return Ok(Vec::new()) };
+        let Some(Lowered { graph, output, updates, .. }) = lowered.first() else { return Ok(Vec::new()) };
         let narrow = |(ratio, shapes): (&f64, BTreeMap<usize, Vec<usize>>)| {
             let whole = self.content.file.parameters().iter().enumerate();
             let parameters = whole.map(|(index, spec)| ParameterSpec {
@@ -217,6 +217,16 @@ impl Model {
         safetensors::write(self.parameters(), weights)
     }
 
+    /// Returns the values inside of the graph that `plan.output` and `plan.model_contrast.features` can name: floats that begin with the batch, in
+    /// the order of the file, each with the operator that computes it.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the model cannot be lowered.
+    #[cfg(feature = "complete")]
+    pub fn inner_values(&self) -> Result<Vec<(String, ModelOutput)>, ImportError> {
+        self.content.file.inner_values()
+    }
+
     /// Returns the ONNX operators of the file, with the number of nodes for each.
     pub fn operators(&self) -> BTreeMap<String, usize> {
         self.content.file.operators()
@@ -277,6 +287,19 @@ impl Model {
     /// Returns the errors of [`Model::lower`].
     pub(crate) fn lower_frozen(&self, batch: usize, frozen: &[bool]) -> Result<Lowered, ImportError> {
         self.lower_in(batch, Mode::Training, frozen)
+    }
+
+    /// Lowers a whole model for training, and finds the value with this name in it.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Model::lower`].
+    pub(crate) fn lower_with_inner(
+        &self,
+        batch: usize,
+        frozen: &[bool],
+        inner: &str,
+    ) -> Result<Lowered, ImportError> {
+        self.content.file.lower_with_inner(batch, frozen, &self.output.name, inner)
     }
 
     fn lower_in(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {

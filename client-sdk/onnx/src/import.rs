@@ -183,6 +183,19 @@ impl Imported {
         output_of(name, &trained, &self.lowering(3, Mode::Inference, &[])?)
     }
 
+    /// Returns the values inside of the graph from which a loss could be computed: floats that begin with the batch, in the order of the
+    /// file, each with the operator that computes it.
+    #[cfg(feature = "complete")]
+    pub(crate) fn inner_values(&self) -> Result<Vec<(String, ModelOutput)>, ImportError> {
+        let (two, three) = (self.lowering(2, Mode::Training, &[])?, self.lowering(3, Mode::Inference, &[])?);
+        let computed = self.model.nodes.iter().flat_map(|node| {
+            node.output
+                .iter()
+                .filter_map(|name| Some((operator_name(node), output_of(name, &two, &three).ok()?)))
+        });
+        Ok(computed.filter(|(_, value)| value.obstacle.is_none()).collect())
+    }
+
     #[cfg(feature = "complete")]
     fn no_such_output(&self, name: &str) -> ImportError {
         let outputs = self.outputs.iter().map(|output| output.name.as_str());
@@ -264,12 +277,17 @@ impl Imported {
         mode: Mode,
         frozen: &[bool],
         output: &str,
+        inner: Option<&str>,
     ) -> Result<Lowered, ImportError> {
         let lowering = self.lowering(batch, mode, frozen)?;
-        let output = lowering.tensor(output).map(|tensor| tensor.value).ok_or_else(|| {
-            ImportError::MissingValue { reader: "the graph's output".into(), value: output.to_owned() }
-        })?;
-        Ok(Lowered { graph: lowering.graph, output, updates: lowering.updates })
+        let value = |name: &str| {
+            lowering.tensor(name).map(|tensor| tensor.value).ok_or_else(|| ImportError::MissingValue {
+                reader: "the graph's output".into(),
+                value: name.to_owned(),
+            })
+        };
+        let (output, inner) = (value(output)?, inner.map(value).transpose()?);
+        Ok(Lowered { graph: lowering.graph, output, inner, updates: lowering.updates })
     }
 
     fn lowering<'a>(

@@ -26,6 +26,8 @@ pub struct Lowered {
     pub graph: Graph,
     /// The model's output, `[batch, …]`.
     pub output: ValueId,
+    /// The value inside of the graph that was asked for, if one was.
+    pub inner: Option<ValueId>,
     /// The new values of running statistics, by parameter index; empty in inference.
     pub updates: Vec<(usize, ValueId)>,
 }

@@ -117,6 +117,16 @@ impl ModelFile {
         self.imported.output(name)
     }
 
+    /// Returns the values inside of the graph from which a loss could be computed: floats that begin with the batch, in the order of the
+    /// file, each with the operator that computes it.
+    ///
+    /// # Errors
+    /// Returns the errors of [`ModelFile::lower`].
+    #[cfg(feature = "complete")]
+    pub fn inner_values(&self) -> Result<Vec<(String, ModelOutput)>, ImportError> {
+        self.imported.inner_values()
+    }
+
     /// Returns a copy of the file with these weights, given flat in schema order. Nothing else changes, except that
     /// each layer has its own copy of a tensor that an exporter merged.
     ///
@@ -178,7 +188,22 @@ impl ModelFile {
         frozen: &[bool],
         output: &str,
     ) -> Result<Lowered, ImportError> {
-        self.imported.lower(batch, mode, frozen, output)
+        self.imported.lower(batch, mode, frozen, output, None)
+    }
+
+    /// Lowers the model to the graph for training, and finds the value with this name in it, besides the output. See
+    /// [`ModelFile::lower_frozen`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`ModelFile::lower`].
+    pub fn lower_with_inner(
+        &self,
+        batch: usize,
+        frozen: &[bool],
+        output: &str,
+        inner: &str,
+    ) -> Result<Lowered, ImportError> {
+        self.imported.lower(batch, Mode::Training, frozen, output, Some(inner))
     }
 }
 

@@ -44,9 +44,9 @@ pub use outer_products::OuterProducts;
 pub use plan::{
     Augmentation, Clusters, Curriculum, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition,
     DeviceRule, DriftCorrection, ElasticAveraging, ExamplePrivacy, FineTuning, GradientClipping, L1,
-    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, PartPlace, PersonalTraining, Plan, PlanError,
-    Precision, Protection, RunningStatistics, SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan,
-    ValueGrid, ValueRange, Widths, Work,
+    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, ModelContrast, PartPlace, PersonalTraining, Plan,
+    PlanError, Precision, Protection, RunningStatistics, SharpnessAware, SmallLossSelection, StretchMask,
+    TrainingPlan, ValueGrid, ValueRange, Widths, Work,
 };
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;

@@ -25,8 +25,8 @@ pub struct Inputs {
     pub own_weights: Option<Vec<f32>>,
     /// The share of the client's own model in its predictions (APFL). `None` if it has none, or none yet.
     pub own_share: Option<f32>,
-    /// All weights of the client's replica, flat, with which a training begins instead of the starting weights. `None` if it has none, or
-    /// none yet.
+    /// All weights of the client's replica, flat: those with which a training begins instead of the starting weights (elastic averaging), or the
+    /// end of the training before, with which it contrasts the model. `None` if it has none, or none yet.
     pub replica: Option<Vec<f32>>,
     /// The parts of the constant that is added to each gradient: each has one number for each element of the plan's schema. `None` if
     /// all are 0.

@@ -27,6 +27,8 @@ pub fn allows_own_loop(plan: &Plan) -> Result<(), WorkError> {
         "plan.personal_training needs the engine: an app's own loop trains one model in one phase"
     } else if plan.training.elastic_averaging.is_some() {
         "plan.elastic_averaging needs the engine: an app's own loop cannot continue from a replica"
+    } else if plan.training.model_contrast.is_some() {
+        "plan.model_contrast needs the engine: an app's own loop does not know the features of other models"
     } else if plan.training.clusters.is_some() {
         "plan.clusters needs the engine: an app's own loop cannot measure the models of all clusters"
     } else {

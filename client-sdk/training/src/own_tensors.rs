@@ -33,7 +33,7 @@ pub struct OwnTensors {
     pub control: Vec<f32>,
     /// The cluster whose model the client has trained, counted from 0. A client of a cluster keeps nothing else.
     pub cluster: Option<usize>,
-    /// The client's replica of the model (elastic averaging), in the order of the plan's schema; empty if there is none. A client with a
+    /// The client's replica of the model (elastic averaging), or the end of its last training (model contrast), in the order of the plan's schema; empty if there is none. A client with a
     /// replica keeps nothing else.
     pub replica: Vec<f32>,
 }
@@ -54,6 +54,9 @@ impl OwnTensors {
             let mut replica = part.pick(&outcome.weights)?;
             elastic.pull(&mut replica, &outcome.delta);
             return Ok(Self { replica, ..Self::default() });
+        }
+        if plan.training.model_contrast.is_some() {
+            return Ok(Self { replica: part.pick(&outcome.weights)?, ..Self::default() });
         }
         let personal = part.pick_personal(&outcome.weights)?;
         let model = match outcome.own_weights.is_empty() {

@@ -66,6 +66,7 @@ impl Phases {
         };
         let stored = checkpoint.map(StoredTraining::decode);
         if let Some((trainer, trained)) = stored.and_then(|stored| phases.resume(inputs, stored)) {
+            let trainer = contrasted(trainer, inputs)?;
             let waiting = phases.later.as_mut().filter(|later| later.personal.is_some());
             let correction = correction.or_else(|| waiting?.correction.take());
             let trainer = phases.equipped(trainer, correction)?;
@@ -80,7 +81,7 @@ impl Phases {
             false => Trainer::new(model, start, plan, examples, phases.seed),
         };
         let mut trainer = phases.equipped(trainer.map_err(refused)?, correction)?;
-        let begun = match &inputs.replica {
+        let begun = match inputs.replica.as_ref().filter(|_| phases.plan.elastic_averaging.is_some()) {
             Some(replica) => trainer.begin_at(replica),
             None if phases.later.is_none() => {
                 trainer.begin_own(inputs.own_weights.as_deref(), inputs.own_share)
@@ -88,7 +89,7 @@ impl Phases {
             None => Ok(()),
         };
         begun.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
-        Ok((phases, trainer, Duration::ZERO))
+        Ok((phases, contrasted(trainer, inputs)?, Duration::ZERO))
     }
 
     fn resume(&mut self, inputs: &Inputs, stored: StoredTraining<'_>) -> Option<(Trainer, Duration)> {
@@ -190,12 +191,21 @@ impl Phases {
     }
 }
 
+/// Contrasts the training with the client's last local model, if the plan does so and there is one.
+fn contrasted(mut trainer: Trainer, inputs: &Inputs) -> Result<Trainer, WorkError> {
+    if let (Some(_), Some(previous)) = (&inputs.plan.training.model_contrast, &inputs.replica) {
+        trainer.contrast_with(previous.clone()).map_err(refused)?;
+    }
+    Ok(trainer)
+}
+
 pub(crate) fn refused(error: TrainError) -> WorkError {
     match error {
         TrainError::Plan(_)
         | TrainError::Memory { .. }
         | TrainError::Fit(
             FitError::Pattern { .. }
+            | FitError::Features { .. }
             | FitError::MixedExamples
             | FitError::NothingToTrain
             | FitError::TooManyForNewton { .. },

@@ -162,6 +162,7 @@ export interface Plan {
     time_limit_seconds?: number | null;
     clusters?: unknown;
     elastic_averaging?: unknown;
+    model_contrast?: unknown;
     personal_training?: { apfl?: unknown; [kind: string]: unknown } | null;
     [setting: string]: unknown;
   };

@@ -82,9 +82,10 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
     return { task, kind };
   } catch (error) {
     task.free();
-    const { elastic_averaging, personal_training } = inputs.plan.training;
-    if (!signal.aborted && (elastic_averaging != null || personal_training?.apfl != null)) {
-      // No later training from this replica or own model would succeed. The next one starts from the version.
+    const { elastic_averaging, model_contrast, personal_training } = inputs.plan.training;
+    const keepsModel = elastic_averaging != null || model_contrast != null || personal_training?.apfl != null;
+    if (!signal.aborted && keepsModel) {
+      // No later training with this replica or model would succeed. The next one starts from the version.
       await forgetOwn(host.storage, assignment.task_id).catch(() => undefined);
     }
     throw error;

@@ -67,6 +67,23 @@ impl Forward {
         Ok(last.expect("it was put there a line ago"))
     }
 
+    /// Compiles the model for this many rows, unless it is compiled already.
+    ///
+    /// # Errors
+    /// As [`Forward::run`].
+    pub(crate) fn prepare(&mut self, rows: usize) -> Result<(), EvaluateError> {
+        if !self.programs.iter().any(|(size, _)| *size == rows) {
+            let program = self.compile(rows)?;
+            self.programs.push((rows, program));
+        }
+        Ok(())
+    }
+
+    /// Returns the number of bytes that the compiled programs take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.programs.iter().map(|(_, program)| program.memory_bytes()).sum()
+    }
+
     /// Compiles the model for this many rows. If the cache is full, first evicts the least recently used programs.
     fn compile(&mut self, rows: usize) -> Result<Program<f32>, EvaluateError> {
         let lowered = self.model.lower(rows, Mode::Inference)?;

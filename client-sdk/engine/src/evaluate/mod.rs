@@ -8,7 +8,8 @@ use std::ops::Range;
 
 pub use error::EvaluateError;
 use folkmoot_protocol::Loss;
-use forward::{BATCH_SIZE, Forward};
+use forward::BATCH_SIZE;
+pub(crate) use forward::Forward;
 
 use crate::examples::{Examples, gather};
 use crate::fit::{FitError, check_examples, check_weights, fitted};

@@ -150,6 +150,14 @@ pub enum FitError {
         /// The importer's error text.
         reason: String,
     },
+    /// The model does not have the features that the plan contrasts.
+    #[error(
+        "{reason}. Set plan.model_contrast.features to the name of a value inside of the model that begins with the batch"
+    )]
+    Features {
+        /// The importer's error text.
+        reason: String,
+    },
     /// The model has several outputs, and the plan names none.
     #[cfg(feature = "complete")]
     #[error(

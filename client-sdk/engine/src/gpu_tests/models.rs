@@ -44,6 +44,7 @@ fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
         parameters: Parameters::new(model, &plan).expect("nothing is frozen"),
         objective: Objective::of(&plan),
         layout: Layout::new(model.output_shape(), LabelForm::Values),
+        contrast: None,
         has_shares: false,
     };
     let form = StepForm { batch_size: BATCH_SIZE, has_shares: false, has_scale: false, has_right: false };

@@ -155,9 +155,24 @@ impl<E: Element> BatchProgram<E> {
 
 impl BatchProgram {
     /// Runs a batch that has the compiled size, and shares if compiled with shares.
-    pub(crate) fn run(&mut self, weights: &[f32], batch: &Batch, seed: u64, observe: Observer<'_>) {
-        let inputs = batch.inputs();
-        self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
+    ///
+    /// `references` are the features in other models, for a program that contrasts its own with them.
+    pub(crate) fn run(
+        &mut self,
+        weights: &[f32],
+        batch: &Batch,
+        references: Option<[&[f32]; 2]>,
+        seed: u64,
+        observe: Observer<'_>,
+    ) {
+        let ([features, labels, shares], [version, previous]) =
+            (batch.inputs(), references.unwrap_or_default());
+        let all = match self.has_shares {
+            true => [features, labels, shares, version, previous],
+            false => [features, labels, version, previous, &[]],
+        };
+        let count = 2 + usize::from(self.has_shares) + if references.is_some() { 2 } else { 0 };
+        self.program.run_observed(weights, &all[..count], seed, observe);
     }
 
     /// Appends outer products that add up to `share` times a matrix's gradient in the last batch. Leaves out zero

@@ -6,10 +6,13 @@ use folkmoot_protocol::GradientClipping;
 use super::ascent::Ascent;
 use super::batch_program::BatchSource;
 use super::clipping::norm_factor;
-use super::gradients::{Gradients, Measured, StepInput};
+use super::curvature::Curvature;
+use super::gradients::{Beside, Gradients, Measured, StepInput};
 use super::memory_limit::MemoryLimit;
+use super::model_contrast::ModelContrast;
 use super::newton::Newton;
 use super::optimizer::{MatrixShape, Rule, StepNumber, rule as optimizer_rule};
+use super::probe::Probe;
 use super::products::Products;
 use super::recorded::Recorded;
 use super::recorder::Recorder;
@@ -34,10 +37,16 @@ pub(crate) struct Processor {
     workspace: Vec<f32>,
     /// Present if each step computes a second gradient.
     ascent: Option<Ascent>,
+    /// Present if a step compares gradients at several weights.
+    probe: Option<Probe>,
     /// Present if a step solves for Newton's direction.
     newton: Option<Newton>,
+    /// Present if some steps estimate the curvature of each weight.
+    curvature: Option<Curvature>,
     /// Present if the plan changes examples.
     augmenter: Option<Augmenter>,
+    /// Present if the plan contrasts the model with others.
+    contrast: Option<ModelContrast>,
     /// The random number generator of example privacy.
     chance: Option<Box<dyn SecretChance>>,
     /// The size of the training's other state, in bytes.
@@ -56,12 +65,16 @@ impl Processor {
         full_batch: usize,
     ) -> Result<Self, StepError> {
         let weights = source.model.parameter_count();
+        let contrast = source.contrast.as_ref();
+        let contrast = contrast.map(|one| ModelContrast::new(&source.model, one, full_batch)).transpose()?;
         let gradients = Gradients::new(BatchSource::new(source), &rule, full_batch)?;
         let (optimizer, shapes) = (optimizer_rule(rule.optimizer), gradients.trained_shapes());
         Ok(Self {
             rule,
             ascent: rule.sharpness_radius.map(|radius| Ascent::new(radius, weights)),
-            newton: Newton::of(rule.optimizer, weights, gradients.trained_count()),
+            probe: rule.optimizer.uses_curvature().then(|| Probe::new(weights)),
+            newton: Newton::of(rule.optimizer, gradients.trained_count()),
+            curvature: Curvature::of(rule.optimizer, gradients.trained_count()),
             examples: examples.clone(),
             batch: Batch::with_room_for(full_batch, examples),
             workspace: vec![0.0; optimizer.workspace_length(&shapes)],
@@ -69,6 +82,7 @@ impl Processor {
             optimizer,
             shapes,
             augmenter: None,
+            contrast,
             chance: None,
             beside: 0,
         })
@@ -97,11 +111,15 @@ impl Processor {
             self.gradients.restart(full_batch, limit)?;
         } else {
             let step = StepSource { model, layout, has_shares, ..source.clone() };
+            let contrast = step.contrast.as_ref();
+            let contrast =
+                contrast.map(|one| ModelContrast::new(&step.model, one, full_batch)).transpose()?;
             let source = BatchSource { step, ..self.gradients.source().clone() };
             let gradients = Gradients::new(source, &self.rule, full_batch)?;
             limit.check(full_batch, gradients.memory_bytes())?;
-            self.gradients = gradients;
+            (self.gradients, self.contrast) = (gradients, contrast);
         }
+        self.contrast_with(None);
         if self.batch.memory_bytes() != batch_bytes {
             self.batch = Batch::with_room_for(full_batch, examples);
         }
@@ -155,6 +173,13 @@ impl Processor {
         self.augmenter = augmenter;
     }
 
+    /// Contrasts each later step with the client's last local model, if the plan does so. `None` if there is none.
+    pub(crate) fn contrast_with(&mut self, previous: Option<Vec<f32>>) {
+        if let Some(contrast) = &mut self.contrast {
+            contrast.set_previous(previous);
+        }
+    }
+
     /// Sets the random number generator for the sampling and noise of example privacy.
     pub(crate) fn set_chance(&mut self, chance: Box<dyn SecretChance>) {
         self.chance = Some(chance);
@@ -186,13 +211,23 @@ impl Processor {
         self.batch.memory_bytes()
     }
 
-    /// Returns the number of bytes that the copy of the weights for a second gradient, the optimizer's workspace, mixup and the state of
-    /// another model take.
+    /// Returns the number of bytes that the copy of the weights for a second gradient, the optimizer's workspace, mixup, the contrast with
+    /// other models, and the state of another model take.
     pub(crate) fn kept_bytes(&self) -> usize {
         let augmented = self.augmenter.as_ref().map_or(0, Augmenter::memory_bytes);
         let ascent = self.ascent.as_ref().map_or(0, Ascent::memory_bytes);
         let newton = self.newton.as_ref().map_or(0, Newton::memory_bytes);
-        ascent + newton + size_of_val(&self.workspace[..]) + augmented + self.beside
+        let curvature = self.curvature.map_or(0, Curvature::memory_bytes);
+        let probe = self.probe.as_ref().map_or(0, Probe::memory_bytes);
+        let contrast = self.contrast.as_ref().map_or(0, ModelContrast::memory_bytes);
+        ascent
+            + newton
+            + curvature
+            + probe
+            + size_of_val(&self.workspace[..])
+            + augmented
+            + contrast
+            + self.beside
     }
 
     /// Counts the state of another model, in bytes, toward the memory limit.
@@ -241,28 +276,35 @@ impl Processor {
     ) -> Result<Measured, StepError> {
         let (rows, limit) = (&*request.rows, self.limit(host));
         let input = StepInput { examples: &self.examples, rows, seed: request.seed, limit };
-        let augmenter = self.augmenter.as_mut();
-        let measured = self.gradients.run(&input, &mut self.batch, augmenter, &mut host.weights, observe)?;
+        let HostState { weights, starting_weights, optimizer_state, .. } = host;
+        let (batch, augmenter, contrast) = (&mut self.batch, &mut self.augmenter, &mut self.contrast);
+        let mut beside = Beside {
+            augmenter: augmenter.as_mut(),
+            contrast: contrast.as_mut().map(|contrast| (contrast, &starting_weights[..])),
+        };
+        let measured = self.gradients.run(&input, batch, &mut beside, weights, observe)?;
         if let Some(ascent) = &mut self.ascent
-            && ascent.climb(self.gradients.gradients(), &mut host.weights)
+            && ascent.climb(self.gradients.gradients(), weights)
         {
             observe("climb", 0);
-            let augmenter = self.augmenter.as_mut();
-            let second = self.gradients.run(&input, &mut self.batch, augmenter, &mut host.weights, observe);
-            ascent.descend(&mut host.weights);
+            let second = self.gradients.run(&input, batch, &mut beside, weights, observe);
+            ascent.descend(weights);
             second?;
         }
-        if let Some(newton) = &mut self.newton {
-            newton.keep(&host.weights, self.gradients.gradients().map(|(range, _)| range));
-            let mut products =
-                Products { gradients: &mut self.gradients, batch: &mut self.batch, input, newton };
-            let found = products.direction(&mut host.weights, observe).and_then(|mut direction| {
-                let length = f64::from(request.learning_rate);
-                products.shorten(&mut direction, length, measured.loss, &mut host.weights, observe)?;
-                Ok(direction)
-            });
-            host.weights.copy_from_slice(newton.kept());
-            self.gradients.replace(&found?);
+        let is_due = self.curvature.is_none_or(|curvature| curvature.is_due(request.number));
+        if let Some(probe) = self.probe.as_mut().filter(|_| is_due) {
+            probe.keep(weights, self.gradients.gradients().map(|(range, _)| range));
+            let mut products = Products { gradients: &mut self.gradients, batch, input, probe };
+            let gradient = match (&self.newton, self.curvature) {
+                (Some(newton), _) => products.newton_step(newton, request, measured.loss, weights, observe),
+                (None, Some(curvature)) => {
+                    let state = (&self.shapes[..], &mut optimizer_state[..]);
+                    products.note_curvature(curvature, request.seed, state, weights, observe)
+                }
+                (None, None) => Ok(products.gradient()),
+            };
+            weights.copy_from_slice(probe.kept());
+            self.gradients.replace(&gradient?);
         }
         Ok(measured)
     }

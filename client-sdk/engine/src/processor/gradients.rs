@@ -7,6 +7,7 @@ use folkmoot_protocol::GradientClipping;
 use super::accumulator::{Accumulator, Part};
 use super::batch_program::{BatchProgram, BatchSource};
 use super::memory_limit::MemoryLimit;
+use super::model_contrast::ModelContrast;
 use super::optimizer::MatrixShape;
 use super::per_example::PerExample;
 use super::recorder::Recorder;
@@ -31,6 +32,15 @@ pub(crate) struct StepInput<'a> {
     /// The seed of dropout. If there are several micro-batches, each derives its own seed.
     pub(crate) seed: u64,
     pub(crate) limit: MemoryLimit,
+}
+
+/// What changes or accompanies the examples of a step.
+#[derive(Default)]
+pub(crate) struct Beside<'a> {
+    /// Present if the plan changes examples.
+    pub(crate) augmenter: Option<&'a mut Augmenter>,
+    /// Present if the plan contrasts the model with others, with all weights of the version.
+    pub(crate) contrast: Option<(&'a mut ModelContrast, &'a [f32])>,
 }
 
 /// The measurements of a step, before its update.
@@ -116,7 +126,7 @@ impl Gradients {
         &mut self,
         step: &StepInput<'_>,
         batch: &mut Batch,
-        mut augmenter: Option<&mut Augmenter>,
+        beside: &mut Beside<'_>,
         weights: &mut [f32],
         observe: Observer<'_>,
     ) -> Result<Measured, StepError> {
@@ -132,12 +142,17 @@ impl Gradients {
             let part = Part { index, before: index * micro_batch, examples: rows.len(), step_examples };
             batch.fill_part(step.examples, rows, step_weight);
             observe("gather batch", 0);
-            if let Some(augmenter) = &mut augmenter {
+            if let Some(augmenter) = &mut beside.augmenter {
                 let altered = AugmentedStep { examples: step.examples, rows: step.rows, seed: step.seed };
                 batch.augment(augmenter, altered, part.before..part.before + rows.len());
                 observe("augment", 0);
             }
-            let loss = self.run_part(step, part, rows, batch, weights, observe)?;
+            if let Some((contrast, version)) = &mut beside.contrast {
+                contrast.compute(version, batch.features(), rows.len())?;
+                observe("contrast", 0);
+            }
+            let references = beside.contrast.as_ref().map(|(contrast, _)| contrast.features());
+            let loss = self.run_part(step, part, rows, (batch, references), weights, observe)?;
             measured.loss = if part.is_first() { loss } else { measured.loss + loss };
             let StepSource { objective, layout, .. } = &self.source.step;
             measured.correct_count +=
@@ -190,7 +205,7 @@ impl Gradients {
         step: &StepInput<'_>,
         part: Part,
         rows: &[usize],
-        batch: &Batch,
+        (batch, references): (&Batch, Option<[&[f32]; 2]>),
         weights: &mut [f32],
         observe: Observer<'_>,
     ) -> Result<f64, StepError> {
@@ -205,7 +220,7 @@ impl Gradients {
             return Ok(per_example.loss());
         }
         let seed = if part.is_whole() { step.seed } else { step_seed(step.seed, part.index as u64) };
-        program.run(weights, batch, seed, observe);
+        program.run(weights, batch, references, seed, observe);
         program.store_statistics(weights);
         let share = part.share(self.source.step.has_shares);
         if let Some(recorder) = &mut self.recorder {

@@ -1,57 +1,27 @@
 //! The direction of Newton's method, by conjugate gradients.
 
-use std::ops::Range;
-
 use folkmoot_protocol::LocalOptimizer;
-
-/// The distance at which gradients are compared for a product with the Hessian, relative to the largest weight and 1. In single precision,
-/// it balances rounding, which shrinks with the distance, and the third derivative, whose effect grows with its square.
-const DISTANCE: f64 = 0.01;
 
 /// Newton's method with a damped Hessian.
 pub(crate) struct Newton {
     damping: f64,
     steps: u32,
     tolerance: f64,
-    /// The weights of the step, while gradients at other weights are computed.
-    kept: Vec<f32>,
-    /// The absolute value of the largest trained weight of them.
-    largest: f64,
     /// The size of the vectors of conjugate gradients, in numbers of double precision.
     vectors: usize,
 }
 
 impl Newton {
-    /// Returns the method of an optimizer for a model with this many weights, of which some are trained; `None` for others.
-    pub(crate) fn of(optimizer: LocalOptimizer, weights: usize, trained: usize) -> Option<Self> {
+    /// Returns the method of an optimizer for this many trained weights; `None` for others.
+    pub(crate) fn of(optimizer: LocalOptimizer, trained: usize) -> Option<Self> {
         let LocalOptimizer::Newton { damping, cg_steps, tolerance, .. } = optimizer else { return None };
         Some(Self {
             damping: damping.into(),
             steps: cg_steps,
             tolerance: tolerance.into(),
-            kept: vec![0.0; weights],
-            largest: 0.0,
             // The gradient, the direction, the residual, the search direction, a product, and two gradients for it.
             vectors: 7 * trained,
         })
-    }
-
-    /// Keeps the weights of the step. Those in the ranges are trained.
-    pub(crate) fn keep(&mut self, weights: &[f32], trained: impl Iterator<Item = Range<usize>>) {
-        self.kept.copy_from_slice(weights);
-        let trained = trained.flat_map(|range| &weights[range]);
-        self.largest = trained.fold(0.0, |largest: f64, weight| largest.max(f64::from(*weight).abs()));
-    }
-
-    /// Returns the weights of the step.
-    pub(crate) fn kept(&self) -> &[f32] {
-        &self.kept
-    }
-
-    /// Returns the factor that scales this vector to the distance of two gradients; `None` if it has no direction.
-    pub(crate) fn distance_factor(&self, vector: &[f64]) -> Option<f64> {
-        let factor = DISTANCE * self.largest.max(1.0) / dot(vector, vector).sqrt();
-        (factor.is_finite() && factor > 0.0).then_some(factor)
     }
 
     /// Returns d with (H + damping·I)·d = g nearly, by conjugate gradients (Nocedal and Wright 2006, algorithm 7.1). `product` returns
@@ -96,7 +66,7 @@ impl Newton {
 
     /// Returns the memory of a step besides its program, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        size_of_val(&self.kept[..]) + self.vectors * size_of::<f64>()
+        self.vectors * size_of::<f64>()
     }
 }
 
@@ -116,7 +86,7 @@ mod tests {
 
     fn newton(damping: f32, cg_steps: u32) -> Newton {
         let optimizer = LocalOptimizer::Newton { learning_rate: 1.0, damping, cg_steps, tolerance: 1e-6 };
-        Newton::of(optimizer, 3, 2).unwrap()
+        Newton::of(optimizer, 2).unwrap()
     }
 
     fn direction(newton: &Newton, hessian: [[f64; 2]; 2], gradient: [f64; 2]) -> Vec<f64> {
@@ -149,20 +119,5 @@ mod tests {
         assert_eq!(direction(&newton(0.0, 9), [[4.0, 0.0], [0.0, -1.0]], [2.0, 1.0]), first);
         assert_eq!(direction(&newton(0.0, 9), [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), [0.0, 0.0]);
         assert!(direction(&newton(0.0, 9), [[f64::NAN; 2]; 2], [1.0, 0.0]) == [1.0, 0.0]);
-    }
-
-    #[test]
-    fn the_distance_follows_the_largest_weight() {
-        let mut newton = newton(0.0, 1);
-        let keep = |newton: &mut Newton, weights: &[f32]| newton.keep(weights, std::iter::once(0..2));
-        // The last weight is not trained.
-        keep(&mut newton, &[0.5, -0.25, 900.0]);
-        assert_eq!(newton.distance_factor(&[3.0, 4.0]), Some(0.002));
-        keep(&mut newton, &[0.5, -10.0, 0.0]);
-        assert_eq!(newton.distance_factor(&[3.0, 4.0]), Some(0.02));
-        assert_eq!(
-            [newton.distance_factor(&[0.0, 0.0]), newton.distance_factor(&[f64::NAN, 1.0])],
-            [None, None]
-        );
     }
 }

@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
-use folkmoot_graph::step::Observer;
+use folkmoot_graph::step::{Observer, StepRequest};
 use folkmoot_protocol::LocalOptimizer;
 
-use super::gradients::{Gradients, StepInput};
+use super::curvature::Curvature;
+use super::gradients::{Beside, Gradients, StepInput};
 use super::newton::Newton;
+use super::optimizer::MatrixShape;
+use super::probe::Probe;
 use crate::batch::Batch;
 use crate::step::StepError;
 
@@ -19,31 +22,81 @@ pub(crate) struct Products<'a> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) input: StepInput<'a>,
     /// Has kept the weights of the step.
-    pub(crate) newton: &'a Newton,
+    pub(crate) probe: &'a Probe,
 }
 
 impl Products<'_> {
-    /// Returns Newton's direction for all trained weights, one tensor after another. `weights` is left at other weights.
+    /// Returns the gradient that replaces the step's: Newton's direction, shortened. `weights` is left at other weights.
     ///
     /// # Errors
-    /// Returns a [`StepError`] if the step is not compiled yet and cannot be compiled within the limit.
-    pub(crate) fn direction(
+    /// As [`Products::direction`].
+    pub(crate) fn newton_step(
         &mut self,
+        newton: &Newton,
+        request: &StepRequest<'_>,
+        loss: f64,
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<Vec<f64>, StepError> {
+        let mut direction = self.direction(newton, weights, observe)?;
+        self.shorten(&mut direction, request.learning_rate.into(), loss, weights, observe)?;
+        Ok(direction)
+    }
+
+    /// Adds an estimate of the curvature to the optimizer's state for tensors of these shapes, and returns the step's gradient. An estimate that is
+    /// not finite is left out. `weights` is left at other weights.
+    ///
+    /// # Errors
+    /// As [`Products::direction`].
+    pub(crate) fn note_curvature(
+        &mut self,
+        curvature: Curvature,
+        seed: u64,
+        (shapes, state): (&[MatrixShape], &mut [f32]),
         weights: &mut [f32],
         observe: Observer<'_>,
     ) -> Result<Vec<f64>, StepError> {
         let gradient = self.gradient();
-        let newton = self.newton;
-        newton.direction(&gradient, |vector| {
-            let Some(factor) = newton.distance_factor(vector) else {
-                return Ok(vec![f64::NAN; vector.len()]);
-            };
-            let ahead = self.gradient_at(vector, factor, weights, observe)?;
-            let mut product = self.gradient_at(vector, -factor, weights, observe)?;
-            product.iter_mut().zip(ahead).for_each(|(back, ahead)| *back = (ahead - *back) / (2.0 * factor));
-            observe("hessian", 0);
-            Ok(product)
-        })
+        let direction = curvature.direction(seed, gradient.len());
+        let product = self.product(&direction, weights, observe)?;
+        if product.iter().all(|element| element.is_finite()) {
+            curvature.note(&direction, &product, shapes, state);
+        }
+        Ok(gradient)
+    }
+
+    /// Returns Newton's direction for all trained weights, one tensor after another. `weights` is left at other weights.
+    ///
+    /// # Errors
+    /// Returns a [`StepError`] if the step is not compiled yet and cannot be compiled within the limit.
+    fn direction(
+        &mut self,
+        newton: &Newton,
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<Vec<f64>, StepError> {
+        let gradient = self.gradient();
+        newton.direction(&gradient, |vector| self.product(vector, weights, observe))
+    }
+
+    /// Returns the product of the Hessian with a vector, which is NaN if the vector has no direction. `weights` is left at other weights.
+    ///
+    /// # Errors
+    /// As [`Products::direction`].
+    fn product(
+        &mut self,
+        vector: &[f64],
+        weights: &mut [f32],
+        observe: Observer<'_>,
+    ) -> Result<Vec<f64>, StepError> {
+        let Some(factor) = self.probe.distance_factor(vector) else {
+            return Ok(vec![f64::NAN; vector.len()]);
+        };
+        let ahead = self.gradient_at(vector, factor, weights, observe)?;
+        let mut product = self.gradient_at(vector, -factor, weights, observe)?;
+        product.iter_mut().zip(ahead).for_each(|(back, ahead)| *back = (ahead - *back) / (2.0 * factor));
+        observe("hessian", 0);
+        Ok(product)
     }
 
     /// Halves the direction until a step along it does not raise the loss of the step (Nocedal and Wright 2006, section 3.1), at most
@@ -51,7 +104,7 @@ impl Products<'_> {
     ///
     /// # Errors
     /// Those of [`Products::direction`].
-    pub(crate) fn shorten(
+    fn shorten(
         &mut self,
         direction: &mut [f64],
         length: f64,
@@ -90,7 +143,7 @@ impl Products<'_> {
         weights: &mut [f32],
         observe: Observer<'_>,
     ) -> Result<f64, StepError> {
-        weights.copy_from_slice(self.newton.kept());
+        weights.copy_from_slice(self.probe.kept());
         let mut rest = vector;
         let ranges: Vec<Range<usize>> = self.gradients.gradients().map(|(range, _)| range).collect();
         for range in ranges {
@@ -100,11 +153,13 @@ impl Products<'_> {
                 *weight = (f64::from(*weight) + factor * element) as f32;
             }
         }
-        let measured = self.gradients.run(&self.input, self.batch, None, weights, observe)?;
+        let measured =
+            self.gradients.run(&self.input, self.batch, &mut Beside::default(), weights, observe)?;
         Ok(measured.loss)
     }
 
-    fn gradient(&self) -> Vec<f64> {
+    /// Returns the last gradient.
+    pub(crate) fn gradient(&self) -> Vec<f64> {
         let mut flat = Vec::with_capacity(self.gradients.trained_count());
         self.gradients.gradients().for_each(|(_, one)| flat.extend(one.iter().copied().map(f64::from)));
         flat

@@ -4,6 +4,7 @@ use folkmoot_graph::op::ShapeError;
 use folkmoot_graph::program::ExecuteError;
 use folkmoot_onnx::ImportError;
 
+use crate::evaluate::EvaluateError;
 use crate::fit::FitError;
 
 /// Why the CPU executor cannot compile or run a step.
@@ -34,4 +35,17 @@ pub(crate) enum StepError {
         /// The limit in bytes: the plan's `memory_bytes_max`.
         allowed: u64,
     },
+}
+
+impl From<EvaluateError> for StepError {
+    fn from(error: EvaluateError) -> Self {
+        match error {
+            EvaluateError::Fit(error) => Self::Fit(error),
+            EvaluateError::Model(error) => Self::Model(error),
+            EvaluateError::Execute(error) => Self::Execute(error),
+            EvaluateError::Memory { batch_size, needed, allowed } => {
+                Self::Memory { batch_size, needed, allowed }
+            }
+        }
+    }
 }

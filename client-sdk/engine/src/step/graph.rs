@@ -1,7 +1,7 @@
 //! Builds the graph of a step: forward pass, loss, gradients, new running statistics.
 
 use folkmoot_graph::autodiff::gradients;
-use folkmoot_graph::op::ElementOp;
+use folkmoot_graph::op::{ElementOp, volume};
 use folkmoot_graph::step::StepGraph;
 use folkmoot_graph::{Graph, Source, ValueId};
 use folkmoot_loss::loss;
@@ -28,16 +28,31 @@ pub(crate) struct StepForm {
 /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
 pub(crate) fn step_graph(source: &StepSource, form: StepForm) -> Result<StepGraph, StepError> {
     let StepSource { model, parameters, layout, .. } = source;
-    let lowered = model.lower_frozen(form.batch_size, &parameters.frozen())?;
+    let (frozen, contrast) = (parameters.frozen(), source.contrast.as_ref());
+    let lowered = match contrast {
+        Some(contrast) => model.lower_with_inner(form.batch_size, &frozen, &contrast.features),
+        None => model.lower_frozen(form.batch_size, &frozen),
+    }?;
     let (mut graph, output) = (lowered.graph, lowered.output);
     let labels = graph.add_input(&layout.label_shape(form.batch_size));
     let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));
     let forward = graph.nodes.len();
     let loss = loss::build(&mut graph, &source.objective, layout, output, labels, shares)?;
+    let contrasted = contrast.zip(lowered.inner);
+    let whole = match contrasted {
+        Some((contrast, features)) => {
+            let (batch, all) = (form.batch_size, volume(graph.shape(features)));
+            let shape = [batch, all / batch.max(1)];
+            let references = [graph.add_input(&shape), graph.add_input(&shape)];
+            let term = contrast.build(&mut graph, features, references, shares)?;
+            graph.element(ElementOp::Add, &[loss, term])?
+        }
+        None => loss,
+    };
     let scale = form.has_scale.then(|| graph.add_input(&[]));
     let root = match scale {
-        Some(scale) => graph.element(ElementOp::Multiply, &[loss, scale])?,
-        None => loss,
+        Some(scale) => graph.element(ElementOp::Multiply, &[whole, scale])?,
+        None => whole,
     };
     let loss_nodes = forward..graph.nodes.len();
     let slopes = slopes_of_trained(&mut graph, root, parameters)?;

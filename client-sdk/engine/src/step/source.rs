@@ -5,7 +5,7 @@ use folkmoot_protocol::TrainingPlan;
 use super::Parameters;
 use crate::fit::{FitError, check_class_weights, check_loss};
 use crate::model::Model;
-use folkmoot_loss::loss::{LabelForm, Layout, Objective};
+use folkmoot_loss::loss::{Contrast, LabelForm, Layout, Objective};
 
 /// The inputs for building a step's graph for any batch size.
 #[derive(Clone)]
@@ -14,13 +14,15 @@ pub(crate) struct StepSource {
     pub(crate) parameters: Parameters,
     pub(crate) objective: Objective,
     pub(crate) layout: Layout,
+    /// The term of the loss that compares features with those of other models, if the plan has one.
+    pub(crate) contrast: Option<Contrast>,
     /// True if examples are weighted.
     pub(crate) has_shares: bool,
 }
 
 impl StepSource {
     /// Creates the source of a step before its examples are known. It assumes class numbers for cross-entropies over
-    /// a softmax, and one number per output for other losses.
+    /// a softmax, and one number per output for other losses. It leaves out a contrast with other models.
     ///
     /// # Errors
     /// Returns a [`FitError`] if the plan's output is not clear, a pattern matches no parameter, or the model ends with a part
@@ -29,12 +31,14 @@ impl StepSource {
         let (model, loss) = (&model.for_plan(plan)?, plan.loss);
         check_loss(model, loss)?;
         check_class_weights(&plan.class_weights, model.output_shape())?;
+        model.check_contrast(plan)?;
         let form = if loss.is_cross_entropy() { LabelForm::Classes } else { LabelForm::Values };
         Ok(Self {
             model: model.clone(),
             parameters: Parameters::new(model, plan)?,
             objective: Objective::of(plan),
             layout: Layout::new(model.output_shape(), form),
+            contrast: None,
             has_shares: false,
         })
     }

@@ -83,14 +83,7 @@ pub enum TrainError {
 
 impl From<EvaluateError> for TrainError {
     fn from(error: EvaluateError) -> Self {
-        match error {
-            EvaluateError::Fit(error) => Self::Fit(error),
-            EvaluateError::Model(error) => Self::Model(error),
-            EvaluateError::Execute(error) => Self::Execute(error),
-            EvaluateError::Memory { batch_size, needed, allowed } => {
-                Self::Memory { batch_size, needed, allowed }
-            }
-        }
+        StepError::from(error).into()
     }
 }
 

@@ -163,7 +163,7 @@ impl Inspection {
         let workspace = optimizer.workspace_length(&shapes);
         let memory = step.memory();
         // Sharpness-aware minimisation computes everything twice, and keeps a copy of the weights meanwhile.
-        let copies = if plan.sharpness_aware.is_some() || plan.optimizer.is_newton() { 2 } else { 1 };
+        let copies = if plan.sharpness_aware.is_some() || plan.optimizer.uses_curvature() { 2 } else { 1 };
         let passes = if plan.sharpness_aware.is_some() { 2 } else { plan.optimizer.gradients_per_step() };
         let kernels = step.kernels().into_iter().map(|(name, count)| (name, passes as usize * count));
         let batch = model.input_shape().iter().product::<usize>() + layout.labels_per_example();

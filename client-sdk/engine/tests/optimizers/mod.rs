@@ -1,4 +1,5 @@
-//! Optimizers that compute more than one gradient in a step.
+//! Steps that compute more than one gradient, or run other models too.
 
+mod contrast;
 mod newton;
 mod sharpness;

@@ -75,7 +75,10 @@ pub(crate) fn slots(optimizer: LocalOptimizer) -> usize {
         LocalOptimizer::Adagrad { .. } | LocalOptimizer::Lion { .. } => 1,
         LocalOptimizer::RmsProp { momentum, .. } => 1 + usize::from(momentum != 0.0),
         // They are refused before.
-        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } | LocalOptimizer::Newton { .. } => 0,
+        LocalOptimizer::Muon { .. }
+        | LocalOptimizer::Adafactor { .. }
+        | LocalOptimizer::Newton { .. }
+        | LocalOptimizer::Sophia { .. } => 0,
     }
 }
 
@@ -200,7 +203,10 @@ fn optimizer_source(optimizer: LocalOptimizer) -> String {
             ];
             declared(&numbers) + include_str!("../../shader/optimizer/lion.wgsl")
         }
-        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } | LocalOptimizer::Newton { .. } => {
+        LocalOptimizer::Muon { .. }
+        | LocalOptimizer::Adafactor { .. }
+        | LocalOptimizer::Newton { .. }
+        | LocalOptimizer::Sophia { .. } => {
             unreachable!("a training with this optimizer is refused before its kernels are written")
         }
     }

@@ -1,6 +1,7 @@
 //! The losses, as graph nodes, and as formulas in double precision for metrics and tests.
 
 mod classification;
+mod contrast;
 mod margin;
 mod regression;
 mod right;
@@ -11,6 +12,7 @@ use folkmoot_protocol::{Loss, TrainingPlan};
 use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
 
+pub use contrast::Contrast;
 pub use right::right_answers;
 pub use score::example_loss;
 

@@ -74,6 +74,7 @@ impl FineTuning {
             proximal_term: 0.0,
             personal_training: None,
             elastic_averaging: None,
+            model_contrast: None,
             clusters: None,
             widths: None,
             precision: Precision::Single,

@@ -1,4 +1,5 @@
 mod newton;
+mod sophia;
 
 use serde::{Deserialize, Serialize};
 
@@ -220,6 +221,41 @@ pub enum LocalOptimizer {
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1)))]
         tolerance: f32,
     },
+    /// m ← β₁m + (1 − β₁)g; in every `interval`th step, beginning with the first, h ← β₂h + (1 − β₂)·u·(H·u) for a u of random
+    /// signs, which estimates the diagonal of the Hessian H (Hutchinson 1990); w ← w − r·weight_decay·w, and then w ← w − r·clip(m /
+    /// max(gamma·h, epsilon), 1) (Liu et al. 2024, "Sophia: a scalable stochastic second-order optimizer for language model pre-training",
+    /// algorithm 3; Fed-Sophia, Elbakary et al. 2024, averages such models, with another estimate). Products with H are differences of gradients. A step with an estimate
+    /// costs as much as three steps of SGD. Only the CPU computes it.
+    Sophia {
+        /// The largest change of a weight in a step, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
+        learning_rate: f32,
+        /// The decay of the gradients' running mean, 0 to below 1.
+        #[serde(default = "sophia::beta1")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+        beta1: f32,
+        /// The decay of the running mean of the estimates, 0 to below 1. Its state begins at 0 in each round, so with few local steps,
+        /// choose less than the default.
+        #[serde(default = "sophia::beta2")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+        beta2: f32,
+        /// The factor of the curvature, above 0: with more, fewer weights take the largest change. The paper uses 0.01.
+        #[serde(default = "sophia::gamma")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+        gamma: f32,
+        /// The least divisor, above 0. Weights whose curvature is not positive take the largest change.
+        #[serde(default = "sophia::epsilon")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+        epsilon: f32,
+        /// The decoupled weight decay, 0 (none) or more.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
+        weight_decay: f32,
+        /// The number of steps from one estimate to the next, 1 to 1000.
+        #[serde(default = "sophia::interval")]
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+        interval: u32,
+    },
 }
 
 impl LocalOptimizer {
@@ -244,13 +280,19 @@ impl LocalOptimizer {
             | Self::Lion { learning_rate, .. }
             | Self::Muon { learning_rate, .. }
             | Self::Adafactor { learning_rate, .. }
-            | Self::Newton { learning_rate, .. } => learning_rate,
+            | Self::Newton { learning_rate, .. }
+            | Self::Sophia { learning_rate, .. } => learning_rate,
         }
     }
 
     /// Returns whether the rule of a tensor needs all of its elements together, or other gradients. GPUs have no kernels for such rules.
     pub fn needs_whole_tensors(&self) -> bool {
-        matches!(self, Self::Muon { .. } | Self::Adafactor { .. }) || self.is_newton()
+        matches!(self, Self::Muon { .. } | Self::Adafactor { .. }) || self.uses_curvature()
+    }
+
+    /// Returns whether a step compares gradients at several weights.
+    pub fn uses_curvature(&self) -> bool {
+        matches!(self, Self::Newton { .. } | Self::Sophia { .. })
     }
 
     /// Returns whether this is Newton's method.
@@ -262,6 +304,7 @@ impl LocalOptimizer {
     pub fn gradients_per_step(&self) -> u32 {
         match self {
             Self::Newton { cg_steps, .. } => 1 + 2 * cg_steps + Self::NEWTON_HALVINGS_MAX,
+            Self::Sophia { .. } => 3,
             _ => 1,
         }
     }
@@ -333,6 +376,10 @@ impl LocalOptimizer {
             }
             Self::Newton { learning_rate, damping, cg_steps, tolerance } => {
                 newton::list_faults([learning_rate, damping, tolerance], cg_steps, faults);
+            }
+            Self::Sophia { learning_rate, beta1, beta2, gamma, epsilon, weight_decay, interval } => {
+                let numbers = [learning_rate, beta1, beta2, gamma, epsilon, weight_decay];
+                sophia::list_faults(numbers, interval, faults);
             }
         }
     }

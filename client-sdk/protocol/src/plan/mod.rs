@@ -40,7 +40,9 @@ pub use gradient_clipping::GradientClipping;
 pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_noise::LocalNoise;
 pub use local_optimizer::LocalOptimizer;
-pub use local_rules::{Augmentation, Curriculum, L1, SmallLossSelection, StretchMask, ValueRange};
+pub use local_rules::{
+    Augmentation, Curriculum, L1, ModelContrast, SmallLossSelection, StretchMask, ValueRange,
+};
 pub use loss::Loss;
 pub use part_place::PartPlace;
 pub use personal_training::PersonalTraining;

@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Augmentation, Clusters, Curriculum, ElasticAveraging, ExamplePrivacy, GradientClipping, L1,
-    LearningRateSchedule, LocalOptimizer, Loss, PersonalTraining, Precision, RunningStatistics,
-    SharpnessAware, SmallLossSelection, ValueRange, Widths,
+    LearningRateSchedule, LocalOptimizer, Loss, ModelContrast, PersonalTraining, Precision,
+    RunningStatistics, SharpnessAware, SmallLossSelection, ValueRange, Widths,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
 };
@@ -149,6 +149,10 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "alpha": 0.5 }])))]
     pub elastic_averaging: Option<ElasticAveraging>,
+    /// A term of the loss that keeps what the model makes of an example near to what the version makes of it (MOON).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "features": "relu_1" }])))]
+    pub model_contrast: Option<Box<ModelContrast>>,
     /// Several models instead of one: each client trains the one that fits its examples best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "count": 3 }])))]
@@ -203,6 +207,7 @@ impl TrainingPlan {
             personal: Vec::new(),
             personal_training: None,
             elastic_averaging: None,
+            model_contrast: None,
             clusters: None,
             widths: None,
             statistics: RunningStatistics::Aggregate,
@@ -266,6 +271,7 @@ impl TrainingPlan {
             faults.add("gradient_clipping.per_example_norm", bound.into(), "absent with mixed precision");
         }
         self.list_newton_faults(&mut faults);
+        self.list_sophia_faults(&mut faults);
         self.list_local_rule_faults(&mut faults);
         let lists = [("frozen", &self.frozen), ("trained", &self.trained), ("personal", &self.personal)];
         for (field, patterns) in lists {

@@ -1,5 +1,5 @@
 use folkmoot_engine::{ImportLimits, Metrics, Model, onnx::build::mlp};
-use folkmoot_protocol::{ElasticAveraging, LocalOptimizer};
+use folkmoot_protocol::{ElasticAveraging, LocalOptimizer, ModelContrast};
 use folkmoot_work::samples;
 
 use super::*;
@@ -91,8 +91,13 @@ fn a_replica_and_a_cluster_come_back() {
     let own = OwnTensors::after(&part, &plan, None, &outcome(vec![1.0; 17])).unwrap();
     assert_eq!(own.replica, [0.0; 17], "half of the change is taken from the weights");
     assert_eq!(own.replica_from(&part, &[9.0; 17]), Some(vec![0.0; 17]));
+    plan.training.elastic_averaging = None;
+    plan.training.model_contrast =
+        Some(Box::new(ModelContrast { features: "hidden".into(), weight: 1.0, temperature: 0.5 }));
+    let end = OwnTensors::after(&part, &plan, None, &outcome(vec![1.0; 17])).unwrap();
+    assert_eq!(end.replica, [1.0; 17], "the end of the training is kept as it is");
     let cluster = OwnTensors { cluster: Some(3), ..OwnTensors::default() };
-    for own in [own, cluster] {
+    for own in [own, end, cluster] {
         let stored = own.encode(&part).unwrap();
         assert_eq!(OwnTensors::decode(&part, &stored), own);
         assert!(OwnTensors::decode(&part, &stored[..stored.len() - 1]).is_empty());

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use folkmoot_engine::{Cost, InspectedParameter, Inspection};
+use folkmoot_engine::{Cost, InspectedParameter, Inspection, ModelOutput};
 use serde::Serialize;
 
 use super::{CliError, failed, plan::PlanArgs, read_model};
@@ -12,6 +12,9 @@ pub struct Args {
     /// The ONNX file of the model.
     #[arg(value_name = "MODEL.onnx")]
     model: PathBuf,
+    /// Also lists the values inside of the model that plan.output and plan.model_contrast.features can name.
+    #[arg(long)]
+    values: bool,
     #[command(flatten)]
     plan: PlanArgs,
     #[command(flatten)]
@@ -26,7 +29,10 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
     let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
-    args.output.print(&Inspected { data_files: file.data_files, inspection }, text)
+    let values = if args.values { model.inner_values().map_err(failed(&args.model))? } else { Vec::new() };
+    let value = |(operator, ModelOutput { name, shape, .. })| Value { name, operator, shape };
+    let values = values.into_iter().map(value).collect();
+    args.output.print(&Inspected { data_files: file.data_files, inspection, values }, text)
 }
 
 /// The result of an inspection.
@@ -37,23 +43,44 @@ struct Inspected {
     data_files: Vec<String>,
     #[serde(flatten)]
     inspection: Inspection,
+    /// The values inside of the model, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<Value>,
+}
+
+/// A value inside of a model.
+#[derive(Serialize)]
+struct Value {
+    name: String,
+    operator: String,
+    /// The dimensions for one example.
+    shape: Vec<usize>,
 }
 
 fn text(inspected: &Inspected) -> String {
-    let Inspected { data_files, inspection } = inspected;
+    let Inspected { data_files, inspection, values } = inspected;
     let operators: Vec<String> =
         inspection.operators.iter().map(|(operator, count)| format!("{operator} {count}")).collect();
     let weights: String = data_files.iter().map(|file| format!("\nweights     from {file}")).collect();
     let others = inspection.outputs.join(", ");
     let several = if others.is_empty() { others } else { format!("{}, of {others}", inspection.output) };
     let memory = &inspection.memory;
+    let listed = match values.is_empty() {
+        true => String::new(),
+        false => {
+            let row = |value: &Value| {
+                [value.name.clone(), value.operator.clone(), format!("[N{}]", dims(&value.shape))]
+            };
+            format!("\n{}\n", table(["VALUE", "OPERATOR", "SHAPE"], values.iter().map(row)))
+        }
+    };
     let lines = [
         format!("input       [N{}]{}", dims(&inspection.input_shape), columns(inspection)),
         format!("output      [N{}] {}", dims(&inspection.output_shape), several).trim_end().to_owned(),
         format!("operators   {}", operators.join(", ")),
         String::new(),
         table(["TENSOR", "SHAPE", "ROLE", "ELEMENTS"], inspection.parameters.iter().map(row)),
-        String::new(),
+        listed,
         format!("trained     {} elements{weights}", inspection.trained_elements),
         inspection.remarks.iter().map(|remark| format!("note        {}\n", remark.text)).collect(),
         format!("a step of {} examples", inspection.batch_size),

@@ -14,4 +14,5 @@ mod newton;
 mod objective;
 mod personal;
 mod personal_training;
+mod sophia;
 mod widths;

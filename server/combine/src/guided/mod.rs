@@ -71,6 +71,7 @@ impl Guide<'_> {
             curriculum: None,
             small_loss_selection: None,
             personal_training: None,
+            model_contrast: None,
             ..self.plan()
         }
     }

@@ -26,7 +26,8 @@ pub struct Staleness {
 pub enum StalenessWeight {
     /// Always 1.
     Constant,
-    /// (1 + s)^(−exponent). FedBuff uses ½ (Nguyen et al. 2022, section 3).
+    /// (1 + s)^(−exponent). FedBuff uses ½ (Nguyen et al. 2022, section 3), and with 1, this is the learning rate of DynSGD (Jiang et al. 2017,
+    /// "Heterogeneity-aware distributed parameter servers", section 4).
     Polynomial {
         /// The exponent, at least 0.
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.5])))]

@@ -35,6 +35,10 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         let remedy = "look at the inputs with `folkmoot engine inspect`, or change plan.augmentation";
         faults.push(Fault::new("plan.augmentation", error.to_string(), remedy));
     }
+    if let Err(error) = model.check_contrast(plan) {
+        let remedy = "`folkmoot engine inspect MODEL --values` lists the values inside of a model";
+        faults.push(Fault::new("plan.model_contrast.features", error.to_string(), remedy));
+    }
     faults.extend(metric_fault(description, model.output_shape()));
     faults.extend(table_fit::fault(description, model));
     let mut has_statistics = false;

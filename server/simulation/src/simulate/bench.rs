@@ -281,7 +281,11 @@ impl Bench {
         let trainer =
             self.trainer((lesson, training.width), start, examples, seed).map_err(|error| failed(&error))?;
         if let Some(replica) = &training.replica {
-            trainer.begin_at(replica).map_err(|error| failed(&error))?;
+            match lesson.plan.training.model_contrast {
+                Some(_) => trainer.contrast_with(replica.to_vec()),
+                None => trainer.begin_at(replica).map_err(Into::into),
+            }
+            .map_err(|error| failed(&error))?;
         } else if !comes_first {
             let own = training.own_weights.as_ref().map(|own| own.as_slice());
             trainer.begin_own(own, training.own_share).map_err(|error| failed(&error))?;

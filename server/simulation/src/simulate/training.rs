@@ -157,7 +157,8 @@ impl Training {
         let is_personal =
             !travelling.part().personal_schema().tensors.is_empty() || plan.training.is_personal();
         let keeps_variate = plan.drift_correction.is_some_and(DriftCorrection::keeps_control_variate);
-        let keeps_replica = plan.training.elastic_averaging.is_some();
+        let keeps_replica =
+            plan.training.elastic_averaging.is_some() || plan.training.model_contrast.is_some();
         self.memory.is_some() || is_personal || keeps_variate || keeps_replica
     }
 }

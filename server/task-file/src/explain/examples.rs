@@ -1,6 +1,8 @@
 //! Explains what a client changes about its examples, which of them it trains on, and the limits of its values.
 
-use folkmoot_protocol::{Augmentation, Curriculum, L1, SmallLossSelection, TrainingPlan, ValueRange};
+use folkmoot_protocol::{
+    Augmentation, Curriculum, L1, ModelContrast, SmallLossSelection, TrainingPlan, ValueRange,
+};
 
 use super::quantity::{count, listed, percent};
 
@@ -9,6 +11,7 @@ pub(super) fn local_rules(plan: &TrainingPlan) -> Vec<String> {
     said.extend(plan.augmentation.as_deref().and_then(augmentation));
     said.extend(plan.curriculum.map(curriculum));
     said.extend(plan.small_loss_selection.map(small_loss_selection));
+    said.extend(plan.model_contrast.as_deref().map(model_contrast));
     said.extend(plan.l1.as_deref().map(l1));
     said.extend(plan.value_range.as_deref().map(value_range));
     said
@@ -60,6 +63,15 @@ fn small_loss_selection(one: SmallLossSelection) -> String {
          Use this if about as many labels are wrong. It costs a third more time for each step, and examples that are right but hard or \
          rare; it trains on the CPU.",
         percent(to_double(one.forget_rate))
+    )
+}
+
+fn model_contrast(one: &ModelContrast) -> String {
+    format!(
+        "A term of the loss with weight {} and temperature {} keeps {} near to its values in the version, and away from those in the client's \
+         last local model (MOON). Use this if clients have different kinds of examples. It costs the storage of one more model on the \
+         device, and two thirds more time for each step; it trains on the CPU.",
+        one.weight, one.temperature, one.features
     )
 }
 

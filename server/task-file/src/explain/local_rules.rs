@@ -2,6 +2,8 @@
 
 use folkmoot_protocol::{LocalOptimizer, Loss, SharpnessAware, TrainingPlan};
 
+use super::quantity::count;
+
 pub(super) fn loss(loss: Loss) -> String {
     match loss {
         Loss::SoftmaxCrossEntropy => "cross entropy of the classes".into(),
@@ -127,5 +129,14 @@ pub(super) fn optimizer(optimizer: &LocalOptimizer) -> String {
              CPU",
             optimizer.gradients_per_step()
         ),
+        LocalOptimizer::Sophia { learning_rate, gamma, weight_decay, interval, .. } => {
+            let decay = decay(weight_decay);
+            format!(
+                "It uses Sophia, which divides gradients by estimates of the curvature, with steps of at most {learning_rate}, a gamma of {gamma} and an estimate \
+                 every {}{decay}. Use it if clients take many steps and weights differ much in their curvature, as in language models. It keeps as much \
+                 state as Adam; a step with an estimate costs three gradients, and all train on the CPU",
+                count(interval.into(), "step")
+            )
+        }
     }
 }

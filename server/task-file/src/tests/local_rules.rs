@@ -74,6 +74,10 @@ fn rules_of_examples_and_values_are_told_with_their_price() {
             &["leaves out the 20 % of", "its first 9 steps"],
         ),
         (
+            "model_contrast = { features = \"hidden\", temperature = 0.25 }",
+            &["weight 1 and temperature 0.25 keeps hidden near", "one more model on the device"],
+        ),
+        (
             "l1 = { strength = 0.25, tensors = [\"*.weight\"] }",
             &["tensors named *.weight take a proximal step of 0.25"],
         ),

@@ -8,6 +8,7 @@ mod lion;
 mod muon;
 mod rms_prop;
 mod sgd;
+pub(super) mod sophia;
 
 use folkmoot_protocol::LocalOptimizer;
 
@@ -122,6 +123,9 @@ pub(crate) fn rule(plan: LocalOptimizer) -> Rule {
         // The gradient of a step is replaced by Newton's direction.
         LocalOptimizer::Newton { .. } => {
             Rule::Elements(Box::new(sgd::Sgd { momentum: 0.0, nesterov: false, weight_decay: 0.0 }))
+        }
+        LocalOptimizer::Sophia { beta1, gamma, epsilon, weight_decay, .. } => {
+            Rule::Elements(Box::new(sophia::Sophia { beta1, gamma, epsilon, weight_decay }))
         }
         LocalOptimizer::Sgd { momentum, nesterov, weight_decay, .. } => {
             Rule::Elements(Box::new(sgd::Sgd { momentum, nesterov, weight_decay }))

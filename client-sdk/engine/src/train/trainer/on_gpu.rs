@@ -92,6 +92,11 @@ impl Trainer {
             );
         }
         // Report unsupported plans before building graphs.
+        if self.plan.model_contrast.is_some() {
+            let (adapter, why) =
+                (gpu.report().name.clone(), "only the CPU can contrast a model with others".into());
+            return Err(GpuError::Unsupported { adapter, why }.into());
+        }
         if self.plan.small_loss_selection.is_some() {
             let (adapter, why) =
                 (gpu.report().name.clone(), "only the CPU can select examples by their losses".into());

@@ -49,6 +49,23 @@ impl TrainingPlan {
         }
     }
 
+    /// Lists the parts of a plan that contradict Sophia, whose estimates are those of the examples and the loss alone.
+    pub(super) fn list_sophia_faults(&self, faults: &mut Faults) {
+        let LocalOptimizer::Sophia { learning_rate, .. } = self.optimizer else { return };
+        let is_example_wise = matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)));
+        let contradictions = [
+            (is_example_wise, "absent with per_example_norm, which does not bound its estimates"),
+            (
+                self.sharpness_aware.is_some(),
+                "absent with sharpness_aware, whose gradient is at other weights",
+            ),
+            (self.model_contrast.is_some(), "absent with model_contrast, whose term is not in its estimates"),
+        ];
+        for (_, allowed) in contradictions.into_iter().filter(|(contradicts, _)| *contradicts) {
+            faults.add("optimizer.sophia", learning_rate.into(), allowed);
+        }
+    }
+
     /// Lists contradictions among what only a client keeps, clusters and replicas.
     pub(super) fn list_personal_faults(&self, faults: &mut Faults) {
         let (is_divided, is_private) = (!self.personal.is_empty(), self.example_privacy.is_some());
@@ -82,6 +99,28 @@ impl TrainingPlan {
                 (self.clusters.is_some(), "absent with clusters"),
             ];
             widths.list_faults(contradictions, faults);
+        }
+        if let Some(contrast) = &self.model_contrast {
+            let is_example_wise = matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)));
+            let contradictions = [
+                (
+                    is_personal || self.elastic_averaging.is_some(),
+                    "absent with what else only a client keeps",
+                ),
+                (is_example_wise, "absent with gradient_clipping.per_example_norm"),
+                (self.clusters.is_some(), "absent with clusters"),
+                (self.widths.is_some(), "absent with widths, because a narrow model has other features"),
+                (
+                    self.precision == Precision::Mixed,
+                    "absent with mixed precision, because only the CPU computes it",
+                ),
+                (
+                    matches!(self.optimizer, LocalOptimizer::Newton { .. }),
+                    "absent with newton, whose loss must be convex",
+                ),
+                (self.small_loss_selection.is_some(), "absent with small_loss_selection"),
+            ];
+            contrast.list_faults(contradictions, faults);
         }
         if let Some(elastic) = self.elastic_averaging {
             let contradictions = [

@@ -81,6 +81,33 @@ fn shares_of_examples_have_ranges() {
 }
 
 #[test]
+fn a_contrast_has_ranges_and_is_the_only_thing_that_is_kept() {
+    let contrast = |keys: Value| {
+        let mut all = json!({ "model_contrast": { "features": "hidden" } });
+        for (key, value) in keys.as_object().unwrap() {
+            all[key] = value.clone();
+        }
+        fields(all)
+    };
+    assert_eq!(contrast(json!({ "gradient_clipping": { "norm": 1.0 } })), [""; 0]);
+    let wrong = json!({ "features": "", "weight": 0.0, "temperature": 0.001 });
+    let numbers = ["model_contrast.features", "model_contrast.weight", "model_contrast.temperature"];
+    assert_eq!(contrast(json!({ "model_contrast": wrong })), numbers);
+    for refused in [
+        json!({ "personal": ["head.*"] }),
+        json!({ "elastic_averaging": { "alpha": 0.5 } }),
+        json!({ "gradient_clipping": { "per_example_norm": 1.0 } }),
+        json!({ "clusters": { "count": 2 } }),
+        json!({ "widths": { "ratios": [1.0, 0.5] } }),
+        json!({ "precision": "mixed" }),
+        json!({ "optimizer": { "newton": {} } }),
+        json!({ "small_loss_selection": { "forget_rate": 0.2 } }),
+    ] {
+        assert_eq!(contrast(refused.clone()), ["model_contrast.weight"], "{refused}");
+    }
+}
+
+#[test]
 fn a_pool_grows_linearly_and_what_is_kept_shrinks() {
     let curriculum = Curriculum { first_share: 0.3, steps: 7 };
     let pools: Vec<usize> = (0..9).map(|step| curriculum.pool(step, 10)).collect();

@@ -1,6 +1,7 @@
 //! Losses, optimizers and steps of clients through the coordinator, against the papers' equations on a network that is written
 //! out by hand.
 
+mod contrast;
 mod examples;
 mod fine_tuning;
 mod matrix;

@@ -68,16 +68,34 @@ impl Digits {
         examples.filter(is_correct).count()
     }
 
+    /// Returns what the hidden layer makes of each example.
+    pub fn features(&self, weights: &[f64]) -> Vec<Vec<f64>> {
+        let hidden = |pixels| rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
+        let active = |pixels| hidden(pixels).into_iter().map(|value| value.max(0.0)).collect();
+        self.pixels.chunks_exact(PIXELS).map(active).collect()
+    }
+
     /// Returns the gradient of the mean loss.
     pub fn gradient(&self, weights: &[f64], of_logits: OfLogits<'_>) -> Vec<f64> {
+        self.gradient_with(weights, of_logits, &|_, _| vec![0.0; HIDDEN])
+    }
+
+    /// Returns the gradient of the mean loss, with a term whose derivative by an example's features is `of_features`: given the example's place and
+    /// its features.
+    pub fn gradient_with(
+        &self,
+        weights: &[f64],
+        of_logits: OfLogits<'_>,
+        of_features: &dyn Fn(usize, &[f64]) -> Vec<f64>,
+    ) -> Vec<f64> {
         let mut gradient = vec![0.0; weights.len()];
         let share = 1.0 / self.classes.len() as f64;
-        for (pixels, class) in self.pixels.chunks_exact(PIXELS).zip(&self.classes) {
+        for (place, (pixels, class)) in self.pixels.chunks_exact(PIXELS).zip(&self.classes).enumerate() {
             let hidden = rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
             let active: Vec<f64> = hidden.iter().map(|value| value.max(0.0)).collect();
             let logits = rows(&weights[STARTS[1]..STARTS[2]], &weights[STARTS[2]..], &active);
             let by_logits = of_logits(&softmax(&logits), *class);
-            let mut by_hidden = vec![0.0; HIDDEN];
+            let mut by_hidden = of_features(place, &active);
             for (row, slope) in by_logits.iter().enumerate() {
                 gradient[STARTS[2] + row] += share * slope;
                 let matrix = STARTS[1] + row * HIDDEN;

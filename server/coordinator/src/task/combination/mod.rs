@@ -9,6 +9,7 @@ mod robust;
 mod secure;
 
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+use folkmoot_protocol::DriftCorrection;
 
 use super::{Fault, TaskDescription};
 use crate::{scheduling::Correction, selection::SelectionChoice};
@@ -27,6 +28,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     steps_of_plain_means_are_in_the_clear(description, faults);
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
+    contrasts_keep_one_model(description, faults);
     personal_tensors_are_on_clients(description, faults);
     private_examples_are_not_measured(description, faults);
     private_examples_train_to_the_end(description, faults);
@@ -70,6 +72,19 @@ fn replicas_are_trained_alone(description: &TaskDescription, faults: &mut Vec<Fa
             "scheduling.staleness.correction",
             "it takes an update for a gradient at its version, but with plan.elastic_averaging it is a distance",
             "set correction = { kind = \"none\" }",
+        ));
+    }
+}
+
+/// A client that keeps its last local model keeps nothing else.
+fn contrasts_keep_one_model(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let keeps_variate =
+        description.finalizer.drift_correction().is_some_and(DriftCorrection::keeps_control_variate);
+    if description.plan.model_contrast.is_some() && keeps_variate {
+        faults.push(Fault::new(
+            "finalizer.kind",
+            "its clients keep control variates, but with plan.model_contrast they keep their last local model",
+            "choose finalizer.kind = \"fed_avg\", or remove plan.model_contrast",
         ));
     }
 }
@@ -310,6 +325,27 @@ mod tests {
         let buffered =
             json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20, "staleness": staleness });
         assert_eq!(with("scheduling", buffered), ["scheduling.staleness.correction"]);
+    }
+
+    #[test]
+    fn a_client_keeps_a_last_local_model_or_a_control_variate() {
+        let with = |finalizer: serde_json::Value| {
+            fields(json!({
+                "plan": {
+                    "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                    "epochs": 2, "steps_max": 2, "batch_size": 8, "model_contrast": { "features": "hidden" },
+                },
+                "scheduling": { "kind": "synchronous", "report_goal": 8 },
+                "aggregator": { "kind": "uniform_mean" },
+                "finalizer": finalizer,
+            }))
+        };
+        for kind in ["fed_adam", "fed_cm"] {
+            assert_eq!(with(json!({ "kind": kind })), [""; 0], "{kind}");
+        }
+        for kind in ["scaffold", "fed_dyn", "fed_dc"] {
+            assert_eq!(with(json!({ "kind": kind, "clients": 10 })), ["finalizer.kind"], "{kind}");
+        }
     }
 
     #[test]
