@@ -10,7 +10,7 @@ import pytest
 from coordinator import PROGRAM
 
 REPOSITORY = Path(__file__).parents[3]
-GUIDES = REPOSITORY / "docs" / "guides"
+GUIDES = REPOSITORY / "docs" / "tutorials"
 PATIENCE_SECONDS = 120
 
 
@@ -83,7 +83,7 @@ def compare(printed, program):
 @pytest.mark.skipif(os.name == "nt", reason="the tutorials are for a POSIX shell")
 def test_the_tutorial_about_tables(coordinator, tmp_path):
     pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
-    printed, program = Reader(coordinator, tmp_path).follow("tutorial-table.md")
+    printed, program = Reader(coordinator, tmp_path).follow("table.md")
     compare(printed, program)
     assert program.startswith("first visit: ")
 
@@ -92,6 +92,6 @@ def test_the_tutorial_about_tables(coordinator, tmp_path):
 def test_the_tutorial_about_torch(coordinator, tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
-    printed, program = Reader(coordinator, tmp_path).follow("tutorial-torch.md")
+    printed, program = Reader(coordinator, tmp_path).follow("torch.md")
     compare(printed, program)
     assert "largest difference below 1e-5: True" in program

@@ -252,7 +252,7 @@ fn the_readme_works_as_printed() {
 #[test]
 fn the_tutorial_about_tables_works_as_printed() {
     let mut clone = Clone::new();
-    let text = read(&repository().join("docs/guides/tutorial-table.md"));
+    let text = read(&repository().join("docs/tutorials/table.md"));
     let mut evaluated = String::new();
     for command in commands(&text) {
         let printed = clone.follow(&command);
