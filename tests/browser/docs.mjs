@@ -10,8 +10,8 @@ import { openBrowser } from './support/browser.mjs';
 import { drawn, screenshot, violations } from './support/console.mjs';
 import { serveSite } from './support/site.mjs';
 
-/** A page of each kind: the start page, a tutorial, a reference with wide tables, and generated ones. */
-const PAGES = ['index', 'tutorials/table', 'guides/tasks', 'reference/cli/task', 'reference/rest/tasks'];
+/** A page of each kind: the start page, a tutorial, a guide with wide tables, and generated ones. */
+const PAGES = ['index', 'tutorials/first-model', 'guides/simulation', 'reference/cli/task', 'reference/rest/tasks'];
 const WIDTHS = [390, 1024, 1440];
 const IMPACTS = ['minor', 'moderate', 'serious', 'critical'];
 
@@ -69,8 +69,8 @@ test('the chapters open on a phone, and the choice of colours stays', { timeout:
   await page.getByRole('button', { name: 'Menu' }).click();
   const chapters = page.getByRole('navigation', { name: 'Chapters' });
   await chapters.getByText('Tutorials').first().click();
-  await chapters.getByRole('link', { name: 'From a table' }).click();
-  await page.waitForURL('**/tutorials/table.html');
+  await chapters.getByRole('link', { name: 'Your first federated model' }).click();
+  await page.waitForURL('**/tutorials/first-model.html');
   await page.getByRole('button', { name: 'Theme: auto' }).click();
   await page.getByRole('button', { name: 'Theme: light' }).click();
   await page.reload();

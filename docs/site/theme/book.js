@@ -63,7 +63,7 @@
     for (const wide of document.querySelectorAll('pre > code, .table-wrapper')) {
       if (wide.scrollWidth > wide.clientWidth) {
         wide.tabIndex = 0;
-        wide.setAttribute('role', 'region');
+        wide.setAttribute('role', 'group');
         wide.setAttribute('aria-label', wide.matches('code') ? 'Code, scrollable' : 'Table, scrollable');
       }
     }

@@ -14,9 +14,9 @@ use std::process::Command;
 
 const SECONDS: f64 = 5.0;
 /// The number of lines that fit into the window.
-const ROWS: usize = 16;
+const ROWS: usize = 27;
 /// The number of characters that fit into a line.
-const COLUMNS: usize = 92;
+const COLUMNS: usize = 70;
 /// The height of a line, and the width of a character, in units of the picture.
 const LINE_HEIGHT: usize = 20;
 const CHARACTER_WIDTH: f64 = 7.85;
@@ -42,7 +42,11 @@ pub fn record(program: &Path, file: &Path) -> Result<(), Failure> {
     println!("xtask: docs: {}", spelled(&demo));
     let started = clock::now();
     let mut lines: Vec<Line> = vec![(0.0, "$ folkmoot demo".to_owned())];
-    run_reading(&mut demo, |line| lines.push((started.elapsed().as_secs_f64(), line.to_owned())))?;
+    run_reading(&mut demo, |line| {
+        let letters: Vec<char> = line.chars().collect();
+        let rows = if letters.is_empty() { vec![&letters[..]] } else { letters.chunks(COLUMNS).collect() };
+        lines.extend(rows.iter().map(|row| (started.elapsed().as_secs_f64(), row.iter().collect())));
+    })?;
     sources::write(file, picture(&lines).as_bytes())?;
     println!("xtask: docs: wrote {}", file.display());
     Ok(())
@@ -55,12 +59,13 @@ fn picture(lines: &[Line]) -> String {
     let (top, height) = (34, ROWS * LINE_HEIGHT + 12);
     let scrolled = lines.len().saturating_sub(ROWS) * LINE_HEIGHT;
     let mut text = String::new();
-    for (index, (time, line)) in lines.iter().enumerate() {
-        let line: String = line.chars().take(COLUMNS).collect();
+    for (index, (time, line)) in lines.iter().enumerate().filter(|(_, (_, line))| !line.is_empty()) {
         let _ = writeln!(
             text,
-            "<text x=\"{MARGIN}\" y=\"{}\" style=\"animation-delay:{:.2}s\">{}</text>",
-            (index + 1) * LINE_HEIGHT,
+            "<text x=\"{MARGIN}\" y=\"{}\" textLength=\"{:.1}\" lengthAdjust=\"spacingAndGlyphs\" style=\"animation-delay:{:.2}s\">{}</text>",
+            (index + 1) * LINE_HEIGHT - 5,
+            // Signs that the font lacks would otherwise be too wide.
+            CHARACTER_WIDTH * line.chars().count() as f64,
             time / last * SECONDS,
             line.replace('&', "&amp;").replace('<', "&lt;")
         );
@@ -78,7 +83,7 @@ fn picture(lines: &[Line]) -> String {
          </style>\n\
          <rect width=\"{width}\" height=\"{total}\" rx=\"10\" fill=\"#11161d\"/>\n\
          <g fill=\"#36414f\"><circle cx=\"20\" cy=\"18\" r=\"5\"/><circle cx=\"37\" cy=\"18\" r=\"5\"/><circle cx=\"54\" cy=\"18\" r=\"5\"/></g>\n\
-         <svg y=\"{top}\" width=\"{width}\" height=\"{height}\"><g id=\"lines\">\n{text}</g></svg>\n\
+         <svg y=\"{top}\" width=\"{width}\" height=\"{height}\"><g id=\"lines\" xml:space=\"preserve\">\n{text}</g></svg>\n\
          </svg>\n",
         total = top + height,
         steps = steps(lines, last),
@@ -101,11 +106,11 @@ mod tests {
 
     #[test]
     fn lines_appear_in_order_and_the_window_follows() {
-        let lines: Vec<Line> = (0..20).map(|index| (f64::from(index), format!("line <{index}>"))).collect();
+        let lines: Vec<Line> = (0..31).map(|index| (f64::from(index), format!("line <{index}>"))).collect();
         let picture = picture(&lines);
-        assert!(picture.contains("animation-delay:5.00s\">line &lt;19></text>"));
+        assert!(picture.contains("animation-delay:5.00s\">line &lt;30></text>"));
         assert!(picture.contains("translateY(-80px);animation:scroll"));
         assert!(picture.contains("100.00%{transform:translateY(-80px)}"));
-        assert_eq!(picture.matches("<text ").count(), 20);
+        assert_eq!(picture.matches("<text ").count(), 31);
     }
 }
