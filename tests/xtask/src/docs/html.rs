@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// What a page refers to.
+/// The anchors of a page, and everything to which it refers.
 #[derive(Debug, Default)]
 struct Page {
     anchors: BTreeSet<String>,
