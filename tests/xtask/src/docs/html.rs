@@ -16,6 +16,22 @@ struct Page {
     loaded: Vec<String>,
 }
 
+/// Turns empty header cells into plain cells. Markdown has no tables without headers, and a header without a text
+/// confuses screen readers.
+///
+/// # Errors
+/// Names the page that cannot be read or written.
+pub fn mend_tables(site: &Path) -> Result<(), Failure> {
+    for name in sources::files(site)? {
+        let path = site.join(name);
+        if path.extension().is_some_and(|extension| extension == "html") {
+            let text = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
+            sources::write(&path, text.replace("<th></th>", "<td></td>").as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
 /// Checks all pages of the site. Returns their number.
 ///
 /// # Errors

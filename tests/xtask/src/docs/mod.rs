@@ -112,6 +112,7 @@ pub fn build(program: &Path) -> Result<PathBuf, Failure> {
     for file in UNUSED {
         let _ = fs::remove_file(site.join(file));
     }
+    html::mend_tables(&site)?;
     let pages = html::check(&site)?;
     println!("xtask: docs: {pages} pages, no broken link");
     Ok(site)
