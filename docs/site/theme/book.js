@@ -113,8 +113,8 @@
   function excerpt(body, words) {
     const text = body.toLowerCase();
     const places = words.map((word) => text.indexOf(word)).filter((place) => place >= 0);
-    const start = Math.max(0, Math.min(...places, text.length) - 50);
-    const from = places.length > 0 ? start : 0;
+    // The excerpt begins with a whole word.
+    const from = places.length > 0 ? body.lastIndexOf(' ', Math.max(0, Math.min(...places) - 40)) + 1 : 0;
     return `${from > 0 ? '… ' : ''}${body.slice(from, from + 150)}${body.length > from + 150 ? ' …' : ''}`;
   }
 

@@ -8,6 +8,7 @@ mod configuration;
 mod help;
 mod html;
 mod links;
+mod plots;
 mod recording;
 mod rest;
 mod sources;

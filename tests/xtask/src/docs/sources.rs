@@ -1,6 +1,6 @@
 //! Copies the pages and the theme into the folder that mdBook reads.
 
-use super::links;
+use super::{links, plots};
 use crate::workspace::{Failure, failure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub fn copy_pages(repository: &Path, folder: &str, to: &Path) -> Result<(), Fail
             continue;
         }
         match links::rewrite(&String::from_utf8_lossy(&bytes), &format!("{folder}/{name}"), folder, exists) {
-            Ok(text) => write(&to.join(links::renamed(&name)), text.as_bytes())?,
+            Ok(text) => write_page(&text, &to.join(links::renamed(&name)))?,
             Err(why) => broken.push(why),
         }
     }
@@ -50,6 +50,18 @@ pub fn copy_pages(repository: &Path, folder: &str, to: &Path) -> Result<(), Fail
         true => Ok(()),
         false => Err(Failure(format!("broken links:\n  {}", broken.join("\n  ")))),
     }
+}
+
+/// Writes a page with the plots of its tables, which lie beside it.
+fn write_page(text: &str, path: &Path) -> Result<(), Failure> {
+    let name = path.file_stem().expect("a page has a name").to_string_lossy();
+    let plots = format!("{name}-plot");
+    let (text, pictures) =
+        plots::draw(text, &plots).map_err(|why| Failure(format!("{}: {why}", path.display())))?;
+    for (index, picture) in pictures.iter().enumerate() {
+        write(&path.with_file_name(format!("{plots}-{}.svg", index + 1)), picture.as_bytes())?;
+    }
+    write(path, text.as_bytes())
 }
 
 /// Writes a file, and creates its folder.
