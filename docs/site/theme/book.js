@@ -1,5 +1,3 @@
-'use strict';
-
 /** The behaviour of the documentation: colours, the menu, code, the headings of a page, and the search. */
 (() => {
   const root = document.currentScript.dataset.root;
