@@ -50,12 +50,12 @@ export function natives(coordinator, token, count, name = 'native') {
   return { end: () => Promise.all(started.map((client) => client.end())) };
 }
 
-/** Returns the serious and critical accessibility faults that axe-core finds. */
-export async function violations(page) {
+/** Returns the accessibility faults of these impacts that axe-core finds. */
+export async function violations(page, impacts = ['serious', 'critical']) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
   return found.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .filter(({ impact }) => impacts.includes(impact))
     .map(
       ({ id, nodes }) =>
         `${id}: ${nodes

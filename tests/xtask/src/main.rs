@@ -7,6 +7,7 @@ mod bench;
 mod campaign;
 mod cargo_program;
 mod clock;
+mod docs;
 mod document;
 mod errors;
 mod install;
@@ -54,6 +55,8 @@ enum Command {
     Schema(schema::Arguments),
     /// Writes docs/reference/errors.md from the code, or checks it
     Errors(errors::Arguments),
+    /// Builds the documentation site and checks its links
+    Docs(docs::Arguments),
     /// Builds with optimisation and runs one benchmark
     Bench(bench::Arguments),
     /// Builds the browser package and checks its size
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Openapi(arguments) => openapi::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Errors(arguments) => errors::run(&arguments),
+        Command::Docs(arguments) => docs::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Wasm(arguments) => wasm_package::run(&arguments),
         Command::Console => console::run(),

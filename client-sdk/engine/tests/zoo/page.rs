@@ -76,7 +76,11 @@ fn is_read(outcome: &Outcome) -> bool {
 
 /// Returns the result, and the largest difference, as text.
 fn cells(outcome: &Outcome) -> (String, String) {
-    let escaped = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    // Without its escapes, `[axis=0](%27)` would be a link.
+    let escaped = |text: &str| {
+        let text = text.replace('|', "\\|").replace('\n', " ");
+        text.replace('[', "\\[").replace(']', "\\]")
+    };
     match outcome {
         Outcome::Trains(difference) => ("trains".to_owned(), format!("{difference:.1e}")),
         Outcome::Removed(difference) => ("removed".to_owned(), format!("{difference:.1e}")),

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-const FOLDER: &str = "tests/browser";
+/// The folder of the browser tests and their npm packages.
+pub const FOLDER: &str = "tests/browser";
 /// The environment variable with the path of Chromium, for a browser outside the usual places.
 const VARIABLE: &str = "FOLKMOOT_CHROMIUM";
 const KNOWN: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];

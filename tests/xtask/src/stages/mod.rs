@@ -5,6 +5,7 @@ pub mod console;
 pub mod contract;
 pub mod deny;
 pub mod deploy;
+pub mod docs;
 pub mod fuzz;
 pub mod kotlin;
 pub mod languages;

@@ -5,7 +5,7 @@ use crate::install;
 use crate::outcome::Outcome;
 use crate::release;
 use crate::stages::{
-    browser, console, contract, deny, deploy, fuzz, kotlin, languages, lint, mobile, swift, wheel,
+    browser, console, contract, deny, deploy, docs, fuzz, kotlin, languages, lint, mobile, swift, wheel,
 };
 use crate::workspace::Failure;
 use clap::ValueEnum;
@@ -35,6 +35,8 @@ pub enum Stage {
     Test,
     /// Builds the browser package, checks its size, and tests it and the console in headless Chromium
     Browser,
+    /// Builds the documentation site, checks its links, and looks at its pages in headless Chromium
+    Docs,
     /// Compares a running coordinator with the description of its API
     Contract,
     /// Builds the Python wheel, and tests it against a coordinator
@@ -68,6 +70,7 @@ impl Stage {
             Self::Build => "build",
             Self::Test => "test",
             Self::Browser => "browser",
+            Self::Docs => "docs",
             Self::Contract => "contract",
             Self::Python => "python",
             Self::Packages => "packages",
@@ -99,6 +102,7 @@ impl Stage {
             Self::Build => rust::build(),
             Self::Test => rust::test(quick),
             Self::Browser => browser::run(),
+            Self::Docs => docs::test(),
             Self::Contract => contract::test(),
             Self::Python => wheel::test(),
             Self::Packages => release::test(),

@@ -1,0 +1,89 @@
+//! Writes the reference of the configuration file: its keys and their meaning come from the structures that read it, the
+//! defaults from the program.
+
+use super::{rest::cell, sources};
+use crate::process::output;
+use crate::workspace::{Failure, failure, root, target};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The sections of the file, each with the structure that reads it and the file that defines the structure.
+const SECTIONS: [(&str, &str, &str); 7] = [
+    ("server", "ServerConfig", "server/settings/src/server.rs"),
+    ("database", "DatabaseConfig", "server/settings/src/server.rs"),
+    ("storage", "StorageConfig", "server/settings/src/server.rs"),
+    ("limits", "LimitsConfig", "server/settings/src/limits.rs"),
+    ("log", "LogConfig", "server/telemetry/src/log.rs"),
+    ("sign_in", "SignInConfig", "server/sign-in/src/config.rs"),
+    ("committee", "CommitteeConfig", "server/settings/src/lib.rs"),
+];
+
+/// Writes the page.
+///
+/// # Errors
+/// Fails if the program does not print its configuration, or if a structure is not where it was.
+pub fn write(program: &Path, page: &Path) -> Result<(), Failure> {
+    // A folder without a configuration file, so that the program prints its defaults.
+    let folder = target().join("site-source");
+    let shown = output(Command::new(program).args(["config", "show", "--json"]).current_dir(folder))?;
+    let defaults: Value = serde_json::from_str(&shown)
+        .map_err(|error| Failure(format!("`folkmoot config show --json` is not JSON: {error}")))?;
+    let mut text = "# Configuration\n\n`folkmoot serve` reads `folkmoot.toml` in its working folder, or the file that `--config` names. \
+                    An environment variable overrides the file, and a flag overrides both. A variable is called `FOLKMOOT_`, the \
+                    section and the key: `FOLKMOOT_SERVER_LISTEN`. Lists in variables are separated by commas, and lists of tables are \
+                    JSON.\n\n```sh\nfolkmoot config check   # every mistake, with its line\nfolkmoot config show    # every key with its \
+                    value\n```\n\n"
+        .to_owned();
+    for (section, structure, file) in SECTIONS {
+        let path = root().join(file);
+        let source = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
+        let fields = fields(&source, structure);
+        if fields.is_empty() {
+            return Err(Failure(format!(
+                "{file} has no structure {structure} with fields. Correct SECTIONS in this file"
+            )));
+        }
+        let _ = write!(text, "## `[{section}]`\n\n| key | default | meaning |\n|---|---|---|\n");
+        for (name, meaning) in fields {
+            let default = match &defaults[section][&name] {
+                Value::Null => String::new(),
+                Value::Array(values) if values.is_empty() => "none".to_owned(),
+                value => format!("`{value}`"),
+            };
+            let _ = writeln!(text, "| `{name}` | {default} | {} |", cell(&meaning));
+        }
+        text.push('\n');
+    }
+    sources::write(page, text.as_bytes())
+}
+
+/// Returns the public fields of a structure with their doc comments.
+fn fields(source: &str, structure: &str) -> Vec<(String, String)> {
+    let begin = format!("pub struct {structure} {{");
+    let lines = source.lines().skip_while(|line| **line != *begin).skip(1).take_while(|line| *line != "}");
+    let (mut fields, mut comment) = (Vec::new(), String::new());
+    for line in lines.map(str::trim) {
+        if let Some(words) = line.strip_prefix("///") {
+            comment += words;
+        } else if let Some((name, _)) = line.strip_prefix("pub ").and_then(|field| field.split_once(':')) {
+            fields.push((name.to_owned(), std::mem::take(&mut comment)));
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_with_their_comments() {
+        let source = "/// All.\npub struct A {\n    /// One\n    /// two.\n    #[serde(default)]\n    pub b: u8,\n    pub c: u8,\n}\npub struct B {\n    pub d: u8,\n}\n";
+        let expected = [("b", " One two."), ("c", "")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(fields(source, "A"), expected);
+        assert_eq!(fields(source, "C"), []);
+    }
+}
