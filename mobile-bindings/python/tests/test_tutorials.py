@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from coordinator import PROGRAM
+from small_task import PROGRAM
 
 REPOSITORY = Path(__file__).parents[3]
 GUIDES = REPOSITORY / "docs" / "guides"
