@@ -1,6 +1,7 @@
 """The package's public API: it follows the library's own lists, and changes become visible."""
 
 import dataclasses
+import importlib
 import inspect
 import os
 import re
@@ -57,10 +58,17 @@ def test_every_event_has_a_class_with_the_same_fields():
         assert (told_name, list(vars(told).values())) == (name.lower(), list(range(len(fields))))
 
 
-def test_everything_public_is_described():
-    for name in folkmoot.__all__:
-        thing = getattr(folkmoot, name)
-        assert inspect.getdoc(thing), name
+MODULES = ["folkmoot", *(f"folkmoot.{name}" for name in "admin aio export flower sklearn testing torch".split())]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_everything_public_is_described(module):
+    if module == "folkmoot.sklearn":
+        pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    public = importlib.import_module(module)
+    for name in public.__all__:
+        thing = getattr(public, name)
+        assert inspect.getdoc(thing) or name == "Config", name
         for method, function in inspect.getmembers(thing, inspect.isfunction):
             if not method.startswith("_") and function.__module__.startswith("folkmoot"):
                 assert inspect.getdoc(function), f"{name}.{method}"
