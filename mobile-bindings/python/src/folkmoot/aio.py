@@ -104,7 +104,7 @@ class Client:
         Raises BadOptionError for an unknown name.
         """
         heard = Events(self._opened, names)
-        self._heard.append(heard)
+        self._heard = [*(one for one in self._heard if not one.is_over), heard]
         return heard
 
     async def predict(self, x: ArrayLike) -> Any:
@@ -146,7 +146,8 @@ class Events:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[events.Event] = deque(maxlen=EVENTS_MAX)
         self._changed = asyncio.Event()
-        self._is_over = False
+        self.is_over = False
+        """Whether it has stopped listening."""
         self._removals = [client.on(name, self._hear) for name in names or events.NAMES]
 
     def end(self) -> None:
@@ -154,7 +155,7 @@ class Events:
         for remove in self._removals:
             remove()
         self._removals = []
-        self._is_over = True
+        self.is_over = True
         self._changed.set()
 
     def __aiter__(self) -> Events:
@@ -162,7 +163,7 @@ class Events:
 
     async def __anext__(self) -> events.Event:
         while not self._waiting:
-            if self._is_over:
+            if self.is_over:
                 raise StopAsyncIteration
             self._changed.clear()
             await self._changed.wait()

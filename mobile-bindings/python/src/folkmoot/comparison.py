@@ -107,7 +107,7 @@ def _spread(measure: Mapping[str, Any] | None) -> str:
     if measure is None or measure["mean"] is None:
         return html.number(None)
     half = measure["half_width"]
-    return html.number(measure["mean"]) + ("" if half is None else f" ± {html.number(half)}")
+    return html.number(measure["mean"]) + ("" if half is None else f" ± {half:.2g}")
 
 
 def compare(

@@ -1,5 +1,7 @@
 """Results as data frames: tidy, with documented columns and units, also where rows are missing."""
 
+import contextlib
+import io
 import sys
 from pathlib import Path
 
@@ -9,8 +11,6 @@ from folkmoot._notebook import columns, frames
 from folkmoot.admin import History
 from folkmoot.simulated import SimulatedRound
 from small_task import PROGRAM
-
-pandas = pytest.importorskip("pandas", reason="pandas is not installed: `cargo xtask test --only python` installs it")
 
 REPOSITORY = Path(__file__).parents[4]
 DIGITS = REPOSITORY / "examples" / "digits"
@@ -22,6 +22,12 @@ TABLES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def pandas():
+    """The package. The environment with PyTorch collects this file, too, and does not have it."""
+    return pytest.importorskip("pandas", reason="pandas is not installed: `cargo xtask test --only python` installs it")
+
+
 def row(**given):
     return {name: given.get(name) for name in columns.ROUNDS}
 
@@ -29,7 +35,13 @@ def row(**given):
 @pytest.fixture(scope="module")
 def compared():
     task, model, data = (DIGITS / name for name in ("task.toml", "model.onnx", "digits.csv"))
-    return folkmoot.compare(task, model, data, ["fed_adam"], seeds=2, clients=10, hours=0.1, program=PROGRAM)
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        made = folkmoot.compare(
+            task, model, data, ["fed_adam"], seeds=2, clients=10, hours=0.1, progress=True, program=PROGRAM
+        )
+    assert "comparing [########################] 4/4 runs" in said.getvalue()
+    return made
 
 
 def test_the_columns_are_those_of_a_round():
@@ -62,7 +74,7 @@ def test_a_simulation_is_a_tidy_frame_with_contributions(tmp_path):
     assert valued["shapley"].sum() == pytest.approx(done.summary["contributions"]["gain"], abs=1e-6)
 
 
-def test_a_comparison_has_rounds_variants_and_seeds(compared):
+def test_a_comparison_has_rounds_variants_and_seeds(compared, pandas):
     rounds, variants, seeds = (compared.to_pandas(table) for table in ("rounds", "variants", "seeds"))
     assert list(rounds.columns) == list(columns.COMPARED_ROUNDS) and len(rounds) == len(compared.rounds)
     assert variants["variant"].tolist() == ["digits", "fed_adam"]
@@ -78,7 +90,7 @@ def test_a_comparison_has_rounds_variants_and_seeds(compared):
     assert means.tolist() == pytest.approx(variants["final_metric"].tolist())
 
 
-def test_missing_values_and_rows_are_not_zeros():
+def test_missing_values_and_rows_are_not_zeros(pandas):
     empty = folkmoot.Simulated([], {}, None).to_pandas()
     assert list(empty.columns) == list(columns.ROUNDS) and len(empty) == 0 and str(empty["version"].dtype) == "Int64"
     abandoned = row(round_number=1, outcome="abandoned", reason="too few", virtual_seconds=1.0, duration_seconds=1.0)
