@@ -98,20 +98,28 @@ def test_every_strategy_of_flower_is_mapped_or_refused_with_a_reason():
 
 
 PAIRS = {
-    "FedAvg": lambda: results.FedAvg(),
-    "FedAvgM": lambda: messages.FedAvgM(server_momentum=0.5),
-    "FedMedian": lambda: messages.FedMedian(),
-    "FedTrimmedAvg": lambda: results.FedTrimmedAvg(beta=0.2),
-    "Krum": lambda: messages.Krum(num_malicious_nodes=2),
+    "FedAvg": lambda _: results.FedAvg(),
+    "FedAvgM": lambda _: messages.FedAvgM(server_momentum=0.5),
+    "FedYogi": lambda _: messages.FedYogi(eta=0.05, tau=1e-6),
+    "FedAdagrad": lambda _: messages.FedAdagrad(eta=0.05, tau=1e-6),
+    "FedMedian": lambda _: messages.FedMedian(),
+    "FedTrimmedAvg": lambda _: results.FedTrimmedAvg(beta=0.2),
+    "Krum": lambda _: messages.Krum(num_malicious_nodes=2),
 }
+ALIKE = {
+    "MultiKrum": lambda _: messages.MultiKrum(num_malicious_nodes=2, num_nodes_to_select=3),
+    "QFedAvg": lambda _: messages.QFedAvg(client_learning_rate=0.1, q=0.2, train_loss_key="loss"),
+}
+"""Strategies whose weights are others, unless all clients have the same number of examples."""
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", [*PAIRS, *ALIKE])
 def test_the_keys_reach_the_weights_of_the_strategy(tmp_path, name):
-    world = World(tmp_path)
-    done, by_keys = world.simulate(task_keys(PAIRS[name](), **EVERY))
-    flower = FlowerStrategy(PAIRS[name]())
-    _, by_strategy = world.simulate(aggregate=flower.aggregate, finalize=flower.finalize)
+    world, make = World(tmp_path), (PAIRS | ALIKE)[name]
+    changes = {"partition": {"kind": "iid"}} if name in ALIKE else {}
+    done, by_keys = world.simulate(task_keys(make(None), **EVERY), world=changes)
+    flower = FlowerStrategy(make)
+    _, by_strategy = world.simulate(world=changes, aggregate=flower.aggregate, finalize=flower.finalize)
     assert [row["reported"] for row in done.rounds] == [CLIENTS] * ROUNDS
     np.testing.assert_allclose(by_keys, by_strategy, atol=3e-6)
 
@@ -171,6 +179,14 @@ def test_privacy_needs_a_budget_and_wraps_a_mean():
     ):
         with pytest.raises(folkmoot.BadOptionError, match=words):
             wrong()
+
+
+@pytest.mark.parametrize("kind", ["Fixed", "Adaptive"])
+def test_a_task_with_the_keys_of_privacy_runs(tmp_path, kind):
+    settings = (0.5, 0.5, CLIENTS) if kind == "Fixed" else (0.5, CLIENTS)
+    wrapped = getattr(messages, f"DifferentialPrivacyServerSide{kind}Clipping")(messages.FedAvg(), *settings)
+    done, _ = World(tmp_path).simulate(task_keys(wrapped, **EVERY, epsilon=500.0, delta=1e-3))
+    assert done.summary["committed"] >= 1
 
 
 def test_a_task_keeps_its_other_keys(tmp_path):
