@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -222,7 +222,9 @@ def _run(
             while process.poll() is None:
                 read()
                 if functions is None:
-                    time.sleep(POLL_SECONDS)
+                    # The end of the program ends the pause.
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(POLL_SECONDS)
                 else:
                     functions.step(POLL_SECONDS)
             read()
