@@ -49,7 +49,14 @@ class Client:
 
     async def __aenter__(self) -> Client:
         coordinator, options = self._arguments
-        self._client = await asyncio.to_thread(BlockingClient, coordinator, **options)
+        opening = asyncio.ensure_future(asyncio.to_thread(BlockingClient, coordinator, **options))
+        try:
+            self._client = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.wait({opening})
+            if opening.exception() is None:
+                await asyncio.to_thread(opening.result().close)
+            raise
         return self
 
     async def __aexit__(
@@ -77,6 +84,9 @@ class Client:
             while not run.done():
                 await asyncio.to_thread(client.stop)
                 await asyncio.wait({run}, timeout=STOP_AGAIN_SECONDS)
+            if not run.cancelled():
+                # The cancellation matters, and not an error of the run.
+                run.exception()
             raise
 
     async def follow(self, *names: str, rounds: int | None = None) -> AsyncIterator[events.Event]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 
 import folkmoot
 import numpy as np
@@ -121,6 +122,38 @@ def test_a_cancelled_run_ends_and_frees_the_state_directory(coordinator, tmp_pat
         async with connect(coordinator, tmp_path) as again:
             again.examples.add(*line(generator))
             assert await again.run(rounds=1) == 1
+
+    run(train())
+
+
+def test_a_client_that_is_cancelled_while_it_opens_frees_the_state_directory(coordinator, tmp_path, monkeypatch):
+    begun, opened, made = threading.Event(), threading.Event(), []
+    blocking = aio.BlockingClient
+
+    def slow(*given, **options):
+        begun.set()
+        assert opened.wait(PATIENCE_SECONDS)
+        made.append(blocking(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(aio, "BlockingClient", slow)
+
+    async def enter():
+        async with connect(coordinator, tmp_path):
+            raise AssertionError("it was cancelled before")
+
+    async def train():
+        task = asyncio.create_task(enter())
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        await asyncio.sleep(0)
+        opened.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(folkmoot.ForgottenError, match="closed"):
+            made[0].stop()
+        async with connect(coordinator, tmp_path):
+            pass
 
     run(train())
 
