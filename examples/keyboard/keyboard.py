@@ -137,7 +137,7 @@ def task(is_private, cohort, rounds):
             "clipping": {"kind": "fixed", "norm": 1.0},
         }
         described["selection"] = {"kind": "poisson", "sampling_rate": cohort / PEOPLE}
-        described["scheduling"] |= {"selection_deadline_seconds": 15, "reporting_deadline_seconds": 45}
+        described["scheduling"] |= {"selection_deadline_seconds": 5, "reporting_deadline_seconds": 20}
     return described
 
 
