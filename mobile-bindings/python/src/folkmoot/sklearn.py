@@ -23,11 +23,17 @@ from .errors import BadOptionError
 from .export import Exported, dense, weights
 from .export.graph import needed
 
-numpy: Any = needed("numpy", "pip install numpy")
-_base: Any = needed("sklearn.base", "pip install 'scikit-learn>=1.6'")
-_multiclass: Any = needed("sklearn.utils.multiclass", "pip install 'scikit-learn>=1.6'")
-_validation: Any = needed("sklearn.utils.validation", "pip install 'scikit-learn>=1.6'")
-_utils: Any = needed("sklearn.utils", "pip install 'scikit-learn>=1.6'")
+_ADVICE = "pip install numpy onnx 'scikit-learn>=1.6'"
+
+try:
+    numpy: Any = needed("numpy", _ADVICE)
+    _base: Any = needed("sklearn.base", _ADVICE)
+    _multiclass: Any = needed("sklearn.utils.multiclass", _ADVICE)
+    _utils: Any = needed("sklearn.utils", _ADVICE)
+    _validation: Any = needed("sklearn.utils.validation", _ADVICE)
+except BadOptionError as error:
+    # The estimators are subclasses of scikit-learn's, so that the module itself cannot be imported.
+    raise ImportError(str(error)) from None
 
 __all__ = ["FederatedClassifier", "FederatedRegressor"]
 

@@ -1,6 +1,8 @@
 """The estimators for scikit-learn, with the real program."""
 
 import pickle
+import subprocess
+import sys
 
 import folkmoot
 import numpy as np
@@ -112,6 +114,12 @@ def test_a_regressors_file_has_the_units_of_the_targets(tmp_path):
     exported = model.to_onnx(tmp_path / "model.onnx")
     outputs = ReferenceEvaluator(onnx.load(exported.path)).run(None, {"input": x.astype(np.float32)})[0]
     np.testing.assert_allclose(outputs[:, 0], model.predict(x), rtol=1e-5)
+
+
+def test_without_scikit_learn_the_import_says_what_to_install():
+    code = "import sys; sys.modules['sklearn.base'] = None; import folkmoot.sklearn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "ImportError: this function needs sklearn.base" in done.stderr and "pip install numpy onnx" in done.stderr
 
 
 def test_it_works_with_the_rest_of_scikit_learn_and_with_tables_of_a_task():
