@@ -91,8 +91,9 @@ def test_a_wait_says_why_no_round_was_committed(coordinator, tmp_path):
         client.on("aborted", lambda _: aborted.set())
         client.start()
         assert aborted.wait(60)
+    assert next(coordinator.admin.watch(task, poll_seconds=0.05, seconds_max=60))["phase"] == "abandoned"
     with pytest.raises(WaitError, match="1 abandoned too_few_reports.*1 aborted"):
-        coordinator.wait_for_rounds(task, 1, seconds_max=1)
+        coordinator.wait_for_rounds(task, 1, seconds_max=0)
 
 
 def test_errors_say_what_to_do(tmp_path, monkeypatch, coordinator):
