@@ -15,7 +15,7 @@ from pathlib import Path
 
 import folkmoot
 import numpy as np
-from coordinator import linear_model
+from small_task import linear_model
 
 CLIENTS, ROUNDS, WIDTH = 50, 3, 1000
 

@@ -8,15 +8,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from coordinator import Coordinator
+pytest_plugins = ["folkmoot.testing.fixtures"]
 
 
 @pytest.fixture
-def coordinator(tmp_path):
+def coordinator(folkmoot_coordinator):
     """A separate coordinator for each test, so that failures do not affect the next one."""
-    running = Coordinator(tmp_path)
-    yield running
-    running.close()
+    return folkmoot_coordinator
 
 
 @pytest.fixture

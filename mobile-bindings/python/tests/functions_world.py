@@ -3,7 +3,7 @@
 import folkmoot
 import numpy as np
 import onnx
-from coordinator import PROGRAM, linear_model
+from small_task import PROGRAM, linear_model
 
 CLIENTS, ROUNDS = 7, 5
 

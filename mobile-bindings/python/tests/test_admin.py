@@ -11,12 +11,12 @@ import folkmoot
 import numpy as np
 import onnx
 import pytest
-from coordinator import linear_model, task_text
 from folkmoot import _buffers
 from folkmoot.admin import Admin, AdminRefusedError, looks, views
 from folkmoot.admin.connection import Connection
 from folkmoot.admin.filling import filled
 from onnx import numpy_helper
+from small_task import linear_model, task_text
 from test_rounds import connect, line, name_a_site
 
 OPENAPI = Path(__file__).parents[3] / "server" / "api" / "openapi.json"

@@ -19,7 +19,7 @@ def test_a_client_pauses_while_its_device_may_not_train(coordinator, tmp_path, g
         assert coordinator.rounds(task) == [] or all(one["phase"] != "committed" for one in coordinator.rounds(task))
         client.set_conditions(folkmoot.DeviceConditions(is_charging=True, battery_percent=80))
         assert resumed.wait(30)
-        coordinator.committed(task, 2)
+        coordinator.wait_for_rounds(task, 2)
         client.pause("a video plays")
         client.resume()
 
@@ -72,7 +72,7 @@ def test_only_what_the_operator_has_endorsed_is_trained(coordinator, tmp_path, g
         coordinator.call("endorsement", "prepare", task, "--out", folder)
         coordinator.call("endorsement", "sign", folder, "--key", signer)
         coordinator.call("endorsement", "publish", folder)
-        coordinator.committed(task, 1)
+        coordinator.wait_for_rounds(task, 1)
 
 
 def test_a_key_that_is_none_is_refused(coordinator, tmp_path):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import folkmoot
 import pytest
-from coordinator import PROGRAM
 from folkmoot import simulation
+from small_task import PROGRAM
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 

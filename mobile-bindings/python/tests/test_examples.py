@@ -10,7 +10,7 @@ from pathlib import Path
 import folkmoot
 import numpy as np
 import pytest
-from coordinator import linear_model, task_text
+from small_task import linear_model, task_text
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TABLE = EXAMPLES / "tabular-silo" / "breast_cancer.csv"
@@ -25,7 +25,9 @@ def start(command, folder, **environment):
 
 def hospitals(coordinator):
     task = (EXAMPLES / "tabular-silo" / "task.toml").read_text()
-    return coordinator.task(task, EXAMPLES / "models" / "logistic_regression.onnx"), coordinator.token("hospitals")
+    return coordinator.create_task(task, EXAMPLES / "models" / "logistic_regression.onnx"), coordinator.create_token(
+        "hospitals"
+    )
 
 
 def ended(processes):
@@ -49,7 +51,7 @@ def test_three_hospitals(coordinator, tmp_path):
     for output in outputs:
         assert output.splitlines()[:10] == [f"round {number}" for number in range(1, 11)]
         assert float(output.split()[-1]) > 0.9
-    coordinator.committed(task, 10)
+    coordinator.wait_for_rounds(task, 10)
     assert accuracy_of(coordinator.weights(task)) > 0.95
 
 
@@ -60,7 +62,7 @@ def test_a_client_from_flower(coordinator, tmp_path):
     more = [coordinator.url, str(coordinator.certificate), token]
     outputs = ended([start([script, str(number), *more], tmp_path) for number in range(3)])
     assert all("round 10" in output for output in outputs)
-    coordinator.committed(task, 10)
+    coordinator.wait_for_rounds(task, 10)
     assert accuracy_of(coordinator.weights(task)) > 0.95
 
 
@@ -71,14 +73,14 @@ def test_three_silos_with_pytorch(coordinator, tmp_path):
     slim = {"OMP_NUM_THREADS": "1"}
     [written] = ended([start([str(folder / "model.py"), "picture.onnx"], tmp_path, **slim)])
     assert "convolution.weight [16, 1, 3, 3]" in written
-    task = coordinator.task((folder / "task.toml").read_text(), tmp_path / "picture.onnx")
+    task = coordinator.create_task((folder / "task.toml").read_text(), tmp_path / "picture.onnx")
     more = [
         "--coordinator",
         coordinator.url,
         "--ca",
         str(coordinator.certificate),
         "--token",
-        coordinator.token("silos"),
+        coordinator.create_token("silos"),
     ]
     script = str(folder / "silo.py")
     outputs = ended([start([script, str(number), *more], tmp_path, **slim) for number in range(3)])
@@ -86,7 +88,7 @@ def test_three_silos_with_pytorch(coordinator, tmp_path):
         assert output.splitlines()[:10] == [f"round {number}" for number in range(1, 11)]
         assert float(output.split()[-1]) > 0.9
     print(*outputs)
-    assert all(one["accepted"] == 3 for one in coordinator.committed(task, 10))
+    assert all(one["accepted"] == 3 for one in coordinator.wait_for_rounds(task, 10))
 
 
 def board(coordinator, tmp_path, token):
@@ -105,16 +107,16 @@ def board(coordinator, tmp_path, token):
 def test_a_board_goes_on_after_its_power_was_cut_and_stops_when_told(coordinator, tmp_path):
     digits = EXAMPLES / "digits"
     endless = (digits / "task.toml").read_text().replace("rounds = 10", "rounds = 100000")
-    task = coordinator.task(endless, digits / "model.onnx")
-    token = coordinator.token("digits")
+    task = coordinator.create_task(endless, digits / "model.onnx")
+    token = coordinator.create_token("digits")
     cut = board(coordinator, tmp_path, token)
-    coordinator.committed(task, 2)
+    coordinator.wait_for_rounds(task, 2)
     cut.kill()
     cut.communicate(timeout=30)
     before = sum(one["phase"] == "committed" for one in coordinator.rounds(task))
     again = board(coordinator, tmp_path, token)
     # One round may have been in progress; the second process does the rest.
-    coordinator.committed(task, before + 3)
+    coordinator.wait_for_rounds(task, before + 3)
     again.send_signal(signal.SIGINT)
     output = "".join(again.communicate(timeout=30))
     assert again.returncode == 0, output
@@ -137,10 +139,10 @@ def test_the_guides_first_program(coordinator, tmp_path):
     # At the example's own learning rate, the last batch of five digits sometimes makes the model worse, in 1 of 2,000
     # runs below 0.9.
     description = (digits / "task.toml").read_text().replace("learning_rate = 0.1", "learning_rate = 0.05")
-    task = coordinator.task(description, digits / "model.onnx")
+    task = coordinator.create_task(description, digits / "model.onnx")
     replaced = {
         "https://127.0.0.1:8443": coordinator.url,
-        'enrolment_token="…"': f"enrolment_token={coordinator.token('digits')!r}",
+        'enrolment_token="…"': f"enrolment_token={coordinator.create_token('digits')!r}",
         "folkmoot-data/ca.pem": str(coordinator.certificate),
         "examples/digits/digits.csv": str(digits / "digits.csv"),
     }
@@ -152,17 +154,18 @@ def test_the_guides_first_program(coordinator, tmp_path):
     assert lines[:10] == [f"round {number}" for number in range(1, 11)]
     assert lines[10].startswith("right: ") and float(lines[10].split()[1]) > 0.9
     print(lines[10])
-    coordinator.committed(task, 10)
+    coordinator.wait_for_rounds(task, 10)
 
 
 def test_the_guides_own_loop(coordinator, tmp_path):
     guide = (EXAMPLES.parent / "docs" / "guides" / "python.md").read_text()
-    program = guide.split("```python\n")[3].split("```")[0]
-    scope = {"folkmoot": folkmoot, "url": coordinator.url, "token": coordinator.token("loop")}
+    blocks = [part.split("```")[0] for part in guide.split("```python\n")]
+    [program] = [block for block in blocks if "class Regression" in block]
+    scope = {"folkmoot": folkmoot, "url": coordinator.url, "token": coordinator.create_token("loop")}
     scope |= {"ca": coordinator.certificate, "x": np.ones((4, 2), np.float32), "y": np.ones((4, 1), np.float32)}
     zeros = {"weight": np.zeros((2, 1), np.float32), "bias": np.zeros(1, np.float32)}
     model = linear_model(tmp_path / "model.onnx", zeros["weight"], zeros["bias"])
-    task = coordinator.task(task_text("loop", report_goal=1, rounds=1), model)
+    task = coordinator.create_task(task_text("loop", report_goal=1, rounds=1), model)
     here = os.getcwd()
     os.chdir(tmp_path)
     try:
@@ -171,5 +174,5 @@ def test_the_guides_own_loop(coordinator, tmp_path):
         os.chdir(here)
     with scope["client"] as client:
         client.run(rounds=1)
-    coordinator.committed(task, 1)
+    coordinator.wait_for_rounds(task, 1)
     np.testing.assert_allclose(coordinator.weights(task)["weight"], [[0.1], [0.1]], atol=1e-6)

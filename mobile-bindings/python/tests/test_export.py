@@ -10,9 +10,9 @@ import folkmoot
 import numpy as np
 import onnx
 import pytest
-from coordinator import PROGRAM, task_text
 from folkmoot.export import ExportError, graph, sklearn_to_onnx, to_onnx, weights
 from onnx.reference import ReferenceEvaluator
+from small_task import PROGRAM, task_text
 from test_rounds import connect
 
 OPERATORS = Path(__file__).parents[3] / "docs" / "operators.md"
@@ -38,12 +38,12 @@ def outputs(path, x):
 def engines_outputs(coordinator, path, x, tmp_path):
     """Returns the engine's predictions, with the version that the first round starts from."""
     y = outputs(path, x)
-    task = coordinator.task(task_text("exported", report_goal=1, rounds=1), path)
-    token = coordinator.token("exported")
+    task = coordinator.create_task(task_text("exported", report_goal=1, rounds=1), path)
+    token = coordinator.create_token("exported")
     with connect(coordinator, tmp_path, token, device="cpu") as client:
         client.examples.add(x, y, labels="targets")
         client.run(rounds=1)
-        coordinator.committed(task, 1)
+        coordinator.wait_for_rounds(task, 1)
         return client.predict(x)
 
 
@@ -134,11 +134,11 @@ class TestScikitLearn:
         assert measured["example_count"] == len(x)
         np.testing.assert_allclose(measured["accuracy"], pipeline.score(x, two), atol=1e-9)
         text = task_text("goes-on", report_goal=1, rounds=5, loss=exported.loss)
-        task = coordinator.task(text, exported.path)
-        with connect(coordinator, tmp_path, coordinator.token("goes-on"), device="cpu") as client:
+        task = coordinator.create_task(text, exported.path)
+        with connect(coordinator, tmp_path, coordinator.create_token("goes-on"), device="cpu") as client:
             client.examples.add(x, two)
             client.run(rounds=5)
-        versions = coordinator.committed(task, 5)
+        versions = coordinator.wait_for_rounds(task, 5)
         assert len(versions) == 5
         scaler = onnx.load(exported.path).graph.node[0].attribute[0].t
         coordinator.weights(task)

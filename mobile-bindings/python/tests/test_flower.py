@@ -6,8 +6,8 @@ import time
 import folkmoot
 import numpy as np
 import pytest
-from coordinator import linear_model, task_text
 from folkmoot.flower import FlowerTrainer
+from small_task import linear_model, task_text
 
 flwr = pytest.importorskip("flwr", reason="Flower is not installed: `cargo xtask test --only python` installs it")
 
@@ -123,8 +123,8 @@ def by_folkmoot(coordinator, tmp_path, make):
     model = linear_model(tmp_path / "model.onnx", WEIGHT, BIAS)
     # FedAvg trusts the weights that clients report.
     text = task_text("flower", report_goal=len(COUNTS), rounds=ROUNDS) + '\n[aggregator]\nkind = "weighted_mean"\n'
-    task = coordinator.task(text, model)
-    token = coordinator.token("flower")
+    task = coordinator.create_task(text, model)
+    token = coordinator.create_token("flower")
     clients = [
         folkmoot.Client(
             coordinator.url,
@@ -142,7 +142,7 @@ def by_folkmoot(coordinator, tmp_path, make):
         thread.join(60)
     for client in clients:
         client.close()
-    rounds = coordinator.committed(task, ROUNDS)
+    rounds = coordinator.wait_for_rounds(task, ROUNDS)
     assert [one["accepted"] for one in rounds] == [len(COUNTS)] * ROUNDS
     weights = coordinator.weights(task)
     return [weights["weight"], weights["bias"]]

@@ -6,9 +6,9 @@ import subprocess
 import folkmoot
 import numpy as np
 import pytest
-from coordinator import PROGRAM
 from folkmoot.strategies import Commit
 from functions_world import CLIENTS, ROUNDS, World
+from small_task import PROGRAM
 
 # The program sums multiples of 2^-28 exactly, keeps the state of a finalizer in float32, and so the weights.
 TOLERANCE = 1e-6

@@ -7,7 +7,7 @@ from pathlib import Path
 import folkmoot
 import numpy as np
 import pytest
-from coordinator import PROGRAM
+from small_task import PROGRAM
 
 REPOSITORY = Path(__file__).parents[3]
 DIGITS = REPOSITORY / "examples" / "digits"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from coordinator import linear_model, task_text
+from small_task import linear_model, task_text
 
 PATIENCE_SECONDS = 60
 FEATURES = 20_000
@@ -122,8 +122,8 @@ def is_held(process, folder, wanted):
 
 def start(coordinator, tmp_path, population, features=FEATURES):
     model = linear_model(tmp_path / "model.onnx", np.zeros((features, 1), np.float32), np.zeros(1, np.float32))
-    task = coordinator.task(task_text(population, report_goal=1, rounds=1), model)
-    return task, coordinator.token(population)
+    task = coordinator.create_task(task_text(population, report_goal=1, rounds=1), model)
+    return task, coordinator.create_token(population)
 
 
 @pytest.mark.parametrize("wanted", STATES)
@@ -133,7 +133,9 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
     is_early = wanted in ("checked_in", "idle")
     # The prepared update must be large, so that preparing it takes long enough to be noticed.
     features = 2_000_000 if wanted == "preparing" else FEATURES
-    task, token = (None, coordinator.token("killed")) if is_early else start(coordinator, tmp_path, "killed", features)
+    task, token = (
+        (None, coordinator.create_token("killed")) if is_early else start(coordinator, tmp_path, "killed", features)
+    )
     with line_to(coordinator) as line:
         arguments = [line.url, folder, token, coordinator.certificate, FEATURES]
 
@@ -160,12 +162,12 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
         again = child()
         if wanted == "done":
             # Its update was already accepted, so there is no second round to wait for.
-            coordinator.committed(task, 1)
+            coordinator.wait_for_rounds(task, 1)
             again.terminate()
         output, _ = again.communicate(timeout=120)
     assert before == wanted or wanted == "idle", "the file is what the process left"
     said += output.splitlines()
-    rounds = [one for one in coordinator.committed(task, 1) if one["phase"] == "committed"]
+    rounds = [one for one in coordinator.wait_for_rounds(task, 1) if one["phase"] == "committed"]
     assert [(one["cohort"], one["accepted"], one["version"]) for one in rounds] == [(1, 1, 1)], coordinator.rounds(task)
     # One more quarter. An update that counted twice, or was trained twice, would give a different result.
     np.testing.assert_allclose(coordinator.weights(task)["weight"], 0.25, atol=1e-6)

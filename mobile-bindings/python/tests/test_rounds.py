@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import folkmoot
 import numpy as np
 import pytest
-from coordinator import linear_model, task_text
 from folkmoot import _buffers
+from small_task import linear_model, task_text
 
 MASKS = """
 [aggregator]
@@ -25,8 +25,8 @@ step_deadline_seconds = 3600
 def start(coordinator, name, tmp_path, *, rounds=2, report_goal=1, **more):
     weight, bias = np.zeros((2, 1), np.float32), np.zeros(1, np.float32)
     model = linear_model(tmp_path / "model.onnx", weight, bias)
-    task = coordinator.task(task_text(name, report_goal=report_goal, rounds=rounds, **more), model)
-    return task, coordinator.token(name)
+    task = coordinator.create_task(task_text(name, report_goal=report_goal, rounds=rounds, **more), model)
+    return task, coordinator.create_token(name)
 
 
 def connect(coordinator, tmp_path, token, *, state="state", **more):
@@ -66,7 +66,7 @@ def test_a_client_enrols_trains_and_predicts(coordinator, tmp_path, generator):
         outputs = client.predict(x[:5])
     assert told[0].population == "lines"
     assert [event.round_number for event in told[1:]] == [1, 2, 3, 4, 5, 6]
-    rounds = coordinator.committed(task, 6)
+    rounds = coordinator.wait_for_rounds(task, 6)
     assert [one["phase"] for one in rounds] == ["committed"] * 6
     # The model on the device is the one that the last round started from, at least four fifths of the way.
     assert outputs.shape == (5, 1) and outputs.dtype == np.float32
@@ -81,7 +81,9 @@ def test_three_clients_mask_their_updates(coordinator, tmp_path, generator):
     with ThreadPoolExecutor(3) as pool, ExitStack() as opened:
         clients = [
             opened.enter_context(
-                connect(coordinator, tmp_path, coordinator.token("masked"), state=f"state-{number}", device="cpu")
+                connect(
+                    coordinator, tmp_path, coordinator.create_token("masked"), state=f"state-{number}", device="cpu"
+                )
             )
             for number in range(3)
         ]
@@ -89,7 +91,7 @@ def test_three_clients_mask_their_updates(coordinator, tmp_path, generator):
             client.examples.add(*line(generator, 16))
         for run in as_completed([pool.submit(client.run, rounds=2) for client in clients]):
             assert run.result() == 2
-        rounds = coordinator.committed(task, 2)
+        rounds = coordinator.wait_for_rounds(task, 2)
         logs = [client.transparency_log() for client in clients]
     assert [(one["phase"], one["accepted"]) for one in rounds] == [("committed", 3)] * 2
     for log in logs:
@@ -109,7 +111,7 @@ def test_lists_do_where_there_is_no_numpy(coordinator, tmp_path, generator, monk
         outputs = client.predict([[1.0, 0.0], [0.0, 1.0]])
     # Training started from zeros.
     assert outputs == [[0.0], [0.0]]
-    coordinator.committed(task, 1)
+    coordinator.wait_for_rounds(task, 1)
     assert np.abs(coordinator.weights(task)["weight"]).min() > 0.1
 
 
@@ -131,7 +133,7 @@ def test_consent_is_asked_and_a_no_declines(coordinator, tmp_path, generator):
 
 
 def test_stopping_in_the_background_and_in_an_event_loop(coordinator, tmp_path, generator):
-    token = coordinator.token("nobody")
+    token = coordinator.create_token("nobody")
     with connect(coordinator, tmp_path, token) as client:
         client.examples.add(*line(generator))
         client.start()
@@ -155,7 +157,7 @@ def test_stopping_in_the_background_and_in_an_event_loop(coordinator, tmp_path, 
 
 
 def test_a_forgotten_client_is_another_one(coordinator, tmp_path, generator):
-    token = coordinator.token("forgotten")
+    token = coordinator.create_token("forgotten")
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "notes.txt").write_text("not the client's")
     client = connect(coordinator, tmp_path, token)

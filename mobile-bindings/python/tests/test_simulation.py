@@ -8,8 +8,8 @@ from pathlib import Path
 import folkmoot
 import numpy as np
 import pytest
-from coordinator import PROGRAM, linear_model, task_text
 from folkmoot import _toml, simulation
+from small_task import PROGRAM, linear_model, task_text
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 

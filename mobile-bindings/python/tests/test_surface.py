@@ -1,6 +1,8 @@
 """The package's public API: it follows the library's own lists, and changes become visible."""
 
 import dataclasses
+import enum
+import importlib
 import inspect
 import os
 import re
@@ -13,6 +15,7 @@ from folkmoot import errors, events
 from folkmoot._native import folkmoot_mobile as native
 
 API = Path(__file__).parents[2] / "api.txt"
+PACKAGE = Path(__file__).parents[1] / "api.txt"
 SWIFT = Path(__file__).parents[2] / "swift/Tests/FolkmootTests/SurfaceTests.swift"
 
 
@@ -57,16 +60,56 @@ def test_every_event_has_a_class_with_the_same_fields():
         assert (told_name, list(vars(told).values())) == (name.lower(), list(range(len(fields))))
 
 
-def test_everything_public_is_described():
-    for name in folkmoot.__all__:
-        thing = getattr(folkmoot, name)
-        assert inspect.getdoc(thing), name
+MODULES = ["folkmoot", *(f"folkmoot.{name}" for name in "admin aio export flower sklearn testing torch".split())]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_everything_public_is_described(module):
+    if module == "folkmoot.sklearn":
+        pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    public = importlib.import_module(module)
+    for name in public.__all__:
+        thing = getattr(public, name)
+        assert inspect.getdoc(thing) or name == "Config", name
         for method, function in inspect.getmembers(thing, inspect.isfunction):
             if not method.startswith("_") and function.__module__.startswith("folkmoot"):
                 assert inspect.getdoc(function), f"{name}.{method}"
                 hints = typing.get_overloads(function) or [function]
                 for one in hints:
                     assert inspect.signature(one).return_annotation is not inspect.Signature.empty, f"{name}.{method}"
+
+
+def package_surface(module):
+    """Returns the public names of a module, with the signatures of functions and methods, one a line."""
+    public, lines = importlib.import_module(module), [module]
+    for name in sorted(public.__all__):
+        thing = getattr(public, name)
+        # The classes of the native library are in its own list.
+        is_own = getattr(thing, "__module__", "").startswith("folkmoot.") and "_native" not in thing.__module__
+        is_class = inspect.isclass(thing)
+        is_made = not is_class or not (
+            issubclass(thing, (Exception, enum.Enum)) or getattr(thing, "_is_protocol", False)
+        )
+        has_signature = is_made and callable(thing)
+        lines.append(f"    {name}{inspect.signature(thing) if is_own and has_signature else ''}")
+        lines += [f"        {line}" for line in (public_methods(thing) if is_class and is_own else ())]
+    return lines
+
+
+def public_methods(kind):
+    for name, one in inspect.getmembers_static(kind):
+        function = getattr(one, "__func__", one)
+        is_own = inspect.isfunction(function) and function.__module__.startswith("folkmoot.")
+        if not name.startswith("_") and is_own:
+            yield f"{'async ' * inspect.iscoroutinefunction(function)}{name}{inspect.signature(function)}"
+
+
+def test_the_packages_surface_is_the_one_that_was_reviewed():
+    if not hasattr(inspect, "getmembers_static"):
+        pytest.skip("members are listed without calling them from Python 3.11 on")
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    now = "\n".join(line for module in MODULES for line in package_surface(module))
+    check_reviewed(PACKAGE, re.sub(r" at 0x[0-9a-f]+", "", now) + "\n")
 
 
 def surface():
@@ -86,7 +129,7 @@ def surface():
 
 
 def members(kind):
-    if issubclass(kind, __import__("enum").Enum):
+    if issubclass(kind, enum.Enum):
         return [member.name for member in kind]
     nested = [f"{name}{inspect.signature(one)}" for name, one in variants(kind).items()]
     if nested:
@@ -104,11 +147,12 @@ def members(kind):
 
 
 def test_the_surface_is_the_one_that_was_reviewed():
-    now = surface()
+    check_reviewed(API, surface())
+
+
+def check_reviewed(path, now):
     if os.environ.get("BLESS") == "1":
-        API.write_text(now)
-    before = API.read_text() if API.is_file() else ""
+        path.write_text(now)
+    before = path.read_text() if path.is_file() else ""
     if now != before:
-        pytest.fail(
-            "mobile-bindings/api.txt is not the library's surface: look at the change, then BLESS=1 rewrites it"
-        )
+        pytest.fail(f"{path} is not the surface: look at the change, then BLESS=1 rewrites it")

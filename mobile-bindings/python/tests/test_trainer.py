@@ -10,9 +10,9 @@ from pathlib import Path
 import folkmoot
 import numpy as np
 import pytest
-from coordinator import linear_model, task_text
 from folkmoot._native import folkmoot_mobile as native
 from folkmoot.trainer import NativeTrainer
+from small_task import linear_model, task_text
 
 
 class LeastSquares(folkmoot.Trainer):
@@ -42,8 +42,8 @@ class LeastSquares(folkmoot.Trainer):
 def start(coordinator, tmp_path, name, *, rounds, report_goal=1, **more):
     weight, bias = np.full((3, 1), 0.5, np.float32), np.full(1, -0.25, np.float32)
     model = linear_model(tmp_path / "model.onnx", weight, bias)
-    task = coordinator.task(task_text(name, report_goal=report_goal, rounds=rounds, **more), model)
-    return task, coordinator.token(name)
+    task = coordinator.create_task(task_text(name, report_goal=report_goal, rounds=rounds, **more), model)
+    return task, coordinator.create_token(name)
 
 
 def connect(coordinator, tmp_path, token, trainer, **more):
@@ -70,7 +70,7 @@ def test_what_a_loop_returns_is_the_next_version(coordinator, tmp_path, generato
     trainer = LeastSquares(x, y, in_place=in_place)
     with connect(coordinator, tmp_path / "state", token, trainer) as client:
         assert client.run(rounds=3) == 3
-    rounds = coordinator.committed(task, 3)
+    rounds = coordinator.wait_for_rounds(task, 3)
     assert [one["accepted"] for one in rounds] == [1, 1, 1]
     weight, bias = np.full((3, 1), 0.5), np.full(1, -0.25)
     for _ in range(3):
@@ -192,7 +192,7 @@ def test_a_process_that_is_killed_while_it_trains_loses_and_doubles_nothing(coor
     lines += [line.split() for line in output.splitlines()]
     assert [word for word, _ in lines] == ["training", "training", "training", "accepted"]
     assert len({assignment for _, assignment in lines}) == 1, "it continues the same assignment"
-    rounds = coordinator.committed(task, 1)
+    rounds = coordinator.wait_for_rounds(task, 1)
     assert [(one["cohort"], one["accepted"], one["phase"]) for one in rounds] == [(1, 1, "committed")]
     error = x @ np.full((3, 1), 0.5) - 0.25 - y
     expected = 0.5 - 0.1 * x.T @ error / len(x)
@@ -235,7 +235,7 @@ with folkmoot.Client({url!r}, state_directory={state!r}, enrolment_token={token!
     # If the process was killed after its last byte had arrived, the update is already accepted, and no second event
     # follows.
     assert len(assignments) == 1 and done.returncode == 0
-    rounds = coordinator.committed(task, 1)
+    rounds = coordinator.wait_for_rounds(task, 1)
     assert [(one["cohort"], one["accepted"]) for one in rounds] == [(1, 1)]
 
 

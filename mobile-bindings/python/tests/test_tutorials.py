@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from coordinator import PROGRAM
+from small_task import PROGRAM
 
 REPOSITORY = Path(__file__).parents[3]
 TUTORIALS = REPOSITORY / "docs" / "tutorials"

@@ -33,7 +33,8 @@ from .errors import (
 from .examples import Examples
 from .offer import AssignmentOffer
 from .secrets import KeyringSecrets, SecretStorage
-from .simulation import Simulated, SimulationError, simulate
+from .simulated import Simulated
+from .simulation import SimulationError, simulate
 from .trainer import Evaluated, Trained, Trainer, Work
 
 __all__ = [

@@ -1,5 +1,5 @@
-"""Runs clients that were written for Flower in Folkmoot's rounds, without changes; and Flower's strategies in simulations
-(`FlowerStrategy`).
+"""Runs clients that were written for Flower in Folkmoot's rounds, without changes; Flower's strategies in simulations
+(`FlowerStrategy`); and its strategies as the keys of a task (`task_keys`).
 
     import folkmoot
     from folkmoot.flower import FlowerTrainer
@@ -17,10 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ._flower_strategy import FlowerStrategy
+from ._flower_task import task_keys
 from .errors import BadOptionError
 from .trainer import Evaluated, Trained, Trainer, Work
 
-__all__ = ["Config", "FlowerStrategy", "FlowerTrainer"]
+__all__ = ["Config", "FlowerStrategy", "FlowerTrainer", "task_keys"]
 
 Config = Mapping[str, Any]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._native import folkmoot_mobile as native
+from ._notebook import html
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AssignmentOffer:
     """An assignment, as shown to the app before the client accepts it."""
 
@@ -21,6 +22,26 @@ class AssignmentOffer:
     """The maximum number of bytes that would still be downloaded."""
     plan: dict[str, Any]
     """The plan, as sent by the coordinator."""
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {html.number(value)}" for name, value in self._facts().items())
+        return f"<{type(self).__name__}: {facts}>"
+
+    def _repr_html_(self) -> str:
+        return html.section("Offer of an assignment", html.facts(self._facts()))
+
+    def _facts(self) -> dict[str, html.Figure]:
+        training = self.plan.get("training", {})
+        loss = training.get("loss")
+        return {
+            "task": self.task_id,
+            "round": self.round_number,
+            "from version": self.base_version,
+            "to download": html.size(self.download_bytes),
+            "loss": loss if isinstance(loss, str) else next(iter(loss), None) if isinstance(loss, dict) else None,
+            "epochs": training.get("epochs"),
+            "batch size": training.get("batch_size"),
+        }
 
     @classmethod
     def translated(cls, offer: native.AssignmentOffer) -> AssignmentOffer:

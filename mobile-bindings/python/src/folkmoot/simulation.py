@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
-import time
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE
-from typing import IO, Any, TypedDict, Union
+from typing import IO, Any, Union
 
-from . import _buffers, _toml
+from . import _buffers, _program, _toml
 from ._buffers import ArrayLike
 from ._functions import FunctionError, Functions
+from ._notebook.bar import Bar
+from ._program import Source
 from .errors import BadOptionError, FolkmootError
+from .simulated import Simulated, SimulatedRound
 from .strategies import Aggregate, Finalize, Select
 
 POLL_SECONDS = 0.05
 """The pause between two checks for rounds that have ended."""
-_STOP_SECONDS = 5.0
-_PROGRAM = "folkmoot"
-
-Source = Union[str, "os.PathLike[str]"]
+PURPOSE = "runs simulations"
 
 
 class SimulationError(FolkmootError):
@@ -33,47 +33,8 @@ class SimulationError(FolkmootError):
     function, whose exception is `__cause__`."""
 
 
-class SimulatedRound(TypedDict):
-    """A round of a simulation. Seconds are virtual, from the start. `outcome` is `committed` or `abandoned`."""
-
-    round_number: int
-    version: int | None
-    outcome: str
-    reason: str | None
-    virtual_seconds: float
-    duration_seconds: float
-    drawn: int
-    reported: int
-    dropped: int
-    staleness_mean: float | None
-    staleness_max: int | None
-    bytes_down: int
-    bytes_up: int
-    client_rounds: int
-    update_norm_median: float | None
-    clipping_norm: float | None
-    train_loss: float | None
-    train_accuracy: float | None
-    held_out_loss: float | None
-    held_out_metric: float | None
-    fine_tuned_loss: float | None
-    fine_tuned_metric: float | None
-    client_metric_mean: float | None
-    client_metric_deviation: float | None
-    client_metric_worst_tenth: float | None
-    client_metric_best_tenth: float | None
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """The result of a simulation. `pandas.DataFrame(simulated.rounds)` converts it to a table."""
-
-    rounds: list[SimulatedRound]
-    """One row per round, in order."""
-    summary: dict[str, Any]
-    """The summary, as `folkmoot simulate --json` prints it: `held_out_metric`, `virtual_seconds`, `bytes_up`, …"""
-    output: Path | None
-    """The folder with `model.onnx`, `report.html` and `world.toml`, if you passed one."""
+Progress = Union[bool, Callable[[SimulatedRound], object], None]
+"""Whether to show a progress bar, or a function that is called with each round. None shows the bar in notebooks and terminals."""
 
 
 def simulate(
@@ -94,10 +55,12 @@ def simulate(
     flat: bool = False,
     output: Source | None = None,
     resume: bool = False,
-    progress: Callable[[SimulatedRound], object] | None = None,
+    contributions: bool = False,
+    progress: Progress = None,
     select: Select | None = None,
     aggregate: Aggregate | None = None,
     finalize: Finalize | None = None,
+    cancel: threading.Event | None = None,
     program: Source | None = None,
 ) -> Simulated:
     """Runs a task over virtual clients until it has ended, and returns its rounds. Nothing leaves this machine.
@@ -109,16 +72,19 @@ def simulate(
     same rounds.
 
     `output` is a folder for the model and a report. With `resume`, the same call continues an interrupted simulation.
-    `progress` is called with each round when it has ended. `program` is the path of the command-line program. By
-    default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
+    `contributions` computes how much each client contributes to the held-out metric. `progress` is a function that is called
+    with each round when it has ended; True shows a progress bar, and False none. By default, a notebook and a terminal have
+    one. `program` is the path of the command-line program. By default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
 
     `select(clients, draw)`, `aggregate(updates, commit)` and `finalize(weights, aggregate, commit)` are functions of your own, in place
     of the task's selection, aggregator and finalizer. They run in this thread, and `folkmoot.strategies` describes their arguments.
     They only simulate: for production, write the same as a component.
 
+    Setting the event `cancel` in another thread ends the simulation with a SimulationError.
+
     Raises SimulationError, also if one of your functions fails, or BadOptionError if the program cannot be found.
     """
-    found = _program(program)
+    found = _program.find(program, PURPOSE)
     functions = _functions(select, aggregate, finalize)
     with tempfile.TemporaryDirectory(prefix="folkmoot-simulation-") as name:
         scratch = Path(name)
@@ -140,12 +106,16 @@ def simulate(
             group_column=group_column,
             flat=flat,
             resume=resume,
+            contributions=contributions,
             output=folder,
             results="jsonl",
             functions=None if functions is None else ",".join(functions.parts),
         )
-        rows = _Rows(folder / "rounds.jsonl", progress)
-        summary: dict[str, Any] = json.loads(_run(arguments, scratch, rows.read, rows.close, functions))
+        with Bar(False if callable(progress) else progress, "simulating", _rounds_wanted(task), "rounds") as bar:
+            rows = _Rows(folder / "rounds.jsonl", progress if callable(progress) else partial(_show, bar))
+            summary: dict[str, Any] = json.loads(
+                _run(arguments, scratch, partial(_look, rows, cancel), rows.close, functions)
+            )
     # The report is in a temporary folder that is deleted.
     summary.pop("output", None)
     return Simulated(rows.all, summary, None if output is None else folder)
@@ -176,10 +146,33 @@ def _options(
     return arguments
 
 
+def _show(bar: Bar, row: SimulatedRound) -> None:
+    metric = row["held_out_metric"]
+    bar.show(row["round_number"], "" if metric is None else f"held out {metric:.4g}")
+
+
+def _rounds_wanted(task: Source | Mapping[str, Any]) -> int | None:
+    """Returns the number of rounds after which the task stops; None if it is not known."""
+    from .admin import files
+
+    try:
+        rounds = files.description(task)["stop"]["rounds"]
+    # The program reads the task too, and says what is wrong with it.
+    except (BadOptionError, KeyError, TypeError):
+        return None
+    return rounds if isinstance(rounds, int) else None
+
+
+def _look(rows: _Rows, cancel: threading.Event | None) -> None:
+    rows.read()
+    if cancel is not None and cancel.is_set():
+        raise SimulationError("the simulation was cancelled")
+
+
 class _Rows:
     """The file of rounds, which is read while it is being written."""
 
-    def __init__(self, path: Path, progress: Callable[[SimulatedRound], object] | None) -> None:
+    def __init__(self, path: Path, progress: Callable[[SimulatedRound], object]) -> None:
         self._path = path
         self._progress = progress
         self._file: IO[bytes] | None = None
@@ -198,8 +191,7 @@ class _Rows:
         for line in lines:
             row: SimulatedRound = json.loads(line)
             self.all.append(row)
-            if self._progress is not None:
-                self._progress(row)
+            self._progress(row)
 
     def close(self) -> None:
         """Closes the file."""
@@ -225,19 +217,21 @@ def _run(
                 process = subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=complained)
                 functions.begin(process)
         except OSError as error:
-            raise BadOptionError(f"{arguments[0]} cannot be run: {error.strerror}; {_ADVICE}") from None
+            raise BadOptionError(f"{arguments[0]} cannot be run: {error.strerror}; {_program.ADVICE}") from None
         try:
             while process.poll() is None:
                 read()
                 if functions is None:
-                    time.sleep(POLL_SECONDS)
+                    # The end of the program ends the pause.
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(POLL_SECONDS)
                 else:
                     functions.step(POLL_SECONDS)
             read()
         except FunctionError as error:
             raise SimulationError(str(error)) from error.__cause__
         finally:
-            _end(process)
+            _program.end(process)
             close()
             if functions is not None:
                 said.write(functions.end())
@@ -264,31 +258,6 @@ def _functions(select: Select | None, aggregate: Aggregate | None, finalize: Fin
     return Functions(select, aggregate, finalize)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-_ADVICE = (
-    "build it from a clone with `cargo build --release`, and set FOLKMOOT_PROGRAM to target/release/folkmoot, "
-    "put that folder on the PATH, or give program="
-)
-
-
-def _program(given: Source | None) -> str:
-    named = os.fspath(given) if given is not None else os.environ.get("FOLKMOOT_PROGRAM") or _PROGRAM
-    found = shutil.which(named)
-    if found is None:
-        raise BadOptionError(f"cannot find the program `{named}`, which runs simulations: {_ADVICE}")
-    return found
-
-
 def _file(given: Source | Mapping[str, Any], path: Path) -> str:
     """Returns the path of a file with these settings."""
     if not isinstance(given, Mapping):
@@ -303,7 +272,8 @@ def _data(given: Source | tuple[ArrayLike, ArrayLike] | None, path: Path) -> str
         return None if given is None else os.fspath(given)
     if _buffers.numpy is None:
         raise BadOptionError("arrays need NumPy; run `pip install numpy`, or give the path of a file")
-    x, y = (_buffers.numpy.asarray(one) for one in given)
+    # The program reads arrays in C order.
+    x, y = (_buffers.numpy.asarray(one, order="C") for one in given)
     is_whole = y.dtype.kind in "iub"
     _buffers.numpy.savez(path, features=x.astype("float32"), labels=y.astype("int64" if is_whole else "float32"))
     return str(path)

@@ -6,10 +6,11 @@ admin = Admin("https://127.0.0.1:8443", api_key, "folkmoot-data/ca.pem")
 task = admin.create_task("task.toml", "model.onnx", activate=True)
 for row in admin.watch(task):
     print(row["number"], row["phase"], row["accepted"])
-pandas.DataFrame(admin.versions(task))
+admin.history(task).to_pandas()
 """
 
 from .admin import Admin
 from .errors import AdminRefusedError
+from .history import History
 
-__all__ = ["Admin", "AdminRefusedError"]
+__all__ = ["Admin", "AdminRefusedError", "History"]

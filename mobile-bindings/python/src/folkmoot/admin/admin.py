@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -15,21 +14,16 @@ from .connection import Connection
 from .filling import filled
 from .looking import Looking, segment, task_path
 from .uploading import Uploading
+from .waiting import Waiting
 
 PAGE_ROWS = 100
 """The number of rows per request: the maximum that a coordinator returns."""
-POLL_SECONDS_MIN = 0.05
-"""The shortest pause between two queries for a task's state."""
-
-_ENDED = ("committed", "evaluated", "abandoned")
-_OVER = ("completed", "cancelled")
-
 TaskLike = views.TaskLike
 Source = files.Source
 _V = TypeVar("_V")
 
 
-class Admin(Uploading, Looking):
+class Admin(Uploading, Looking, Waiting):
     """The administrative API of one coordinator, used with one API key.
 
     Answers are dictionaries, described in `folkmoot.admin.views`, with the same keys in each row. Lists are iterators
@@ -136,33 +130,6 @@ class Admin(Uploading, Looking):
     def round(self, round_id: str) -> views.RoundFunnelView:
         """Returns a round by its id, with the outcomes of its assignments."""
         return filled(views.RoundFunnelView, self._connection.get(f"rounds/{segment(round_id)}"))
-
-    def watch(
-        self, task: TaskLike, *, after: int = 0, poll_seconds: float = 1.0, seconds_max: float | None = None
-    ) -> Iterator[views.RoundView]:
-        """Yields each round when it ends, the oldest first, until the task ends or `seconds_max` have passed.
-
-        It starts with the rounds that have already ended and whose number is above `after`. A round ends committed,
-        evaluated or abandoned. If the task is a draft or paused, this waits until it runs.
-        """
-        until = None if seconds_max is None else time.monotonic() + seconds_max
-        told: set[int] = set()
-        open_from = after + 1
-        while True:
-            # Query the state first: the list then contains every round that ended before the task did.
-            is_over = self.task(task)["state"] in _OVER
-            rows = self._rounds_from(task, open_from)
-            for row in rows:
-                if row["phase"] in _ENDED and row["number"] not in told:
-                    told.add(row["number"])
-                    yield row
-            while open_from in told:
-                told.remove(open_from)
-                open_from += 1
-            if is_over or (until is not None and time.monotonic() >= until):
-                return
-            pause = max(poll_seconds, POLL_SECONDS_MIN)
-            time.sleep(pause if until is None else max(0.0, min(pause, until - time.monotonic())))
 
     def stats(self, task: TaskLike) -> Iterator[views.RoundStatsView]:
         """Lists the traffic of a task's rounds, in bytes."""
@@ -360,15 +327,6 @@ class Admin(Uploading, Looking):
             if len(page) < PAGE_ROWS:
                 return
             query[bound] = page[-1][key]
-
-    def _rounds_from(self, task: TaskLike, number: int) -> list[views.RoundView]:
-        """Returns the rounds with at least this number, the oldest first."""
-        rows = []
-        for row in self.rounds(task):
-            if row["number"] < number:
-                break
-            rows.append(row)
-        return rows[::-1]
 
 
 def _days(first: str | None, last: str | None) -> str:

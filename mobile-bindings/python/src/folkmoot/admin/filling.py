@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_type_hints, is_typeddict
 
+from .._notebook import html
+
 _V = TypeVar("_V")
+
+
+class View(dict[str, Any]):
+    """An answer: a dictionary that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        return html.facts(_facts(self))
 
 
 def filled(kind: type[_V], answer: Mapping[str, Any]) -> _V:
     """Returns the answer with None for each missing field of `kind`, nested fields included."""
     hints = _hints(cast(Any, kind))
     fields = {**dict.fromkeys(hints), **answer}
-    return cast(_V, {name: _deeper(hints.get(name), value) for name, value in fields.items()})
+    return cast(_V, View((name, _deeper(hints.get(name), value)) for name, value in fields.items()))
+
+
+def _facts(answer: Mapping[str, Any], prefix: str = "") -> dict[str, html.Figure]:
+    """Returns the fields as short texts. Fields of a dictionary have its name in front, down to the second level."""
+    facts: dict[str, html.Figure] = {}
+    for name, value in answer.items():
+        place = prefix + name
+        if isinstance(value, dict) and not prefix:
+            facts |= _facts(value, f"{place}.")
+        elif isinstance(value, (dict, list)):
+            facts[place] = f"{len(value)} {'fields' if isinstance(value, dict) else 'items'}"
+        elif name.endswith("_at") and isinstance(value, int):
+            facts[place] = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value / 1000))
+        else:
+            facts[place] = value
+    return facts
 
 
 @cache

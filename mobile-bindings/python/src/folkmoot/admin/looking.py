@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import BadOptionError
 from . import looks, views
 from .filling import filled
+from .history import History
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -39,6 +40,11 @@ class Looking:
         """Returns the history of a task, version by version, in about this many points: 1 to 5,000."""
         answer = self._connection.get(f"{task_path(task)}/series", {"points": points})
         return filled(looks.SeriesView, answer)
+
+    def history(self, task: views.TaskLike, points: int = 5000) -> History:
+        """Returns the history of a task with its metrics, version by version, in about this many points: 1 to 5,000."""
+        answer = self._connection.get(task_path(task))
+        return History.of(filled(views.TaskView, answer), self.series(task, points))
 
     def round_assignments(self, round_id: str) -> looks.RoundAssignmentsView:
         """Returns a round's assignments on a timeline, without the clients that they belong to."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from . import graph
+from . import dense, graph
 from .graph import Exported, ExportError
 
 CLASSIFIERS = ("LogisticRegression", "SGDClassifier", "LinearSVC")
 REGRESSORS = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "SGDRegressor")
 PERCEPTRONS = ("MLPClassifier", "MLPRegressor")
 """The perceptron classes that can be exported, including subclasses."""
-
-_ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid", "identity": None}
 
 
 def sklearn_to_onnx(estimator: Any, path: str | os.PathLike[str], *, scaler: Any = None, opset: int = 17) -> Exported:
@@ -37,74 +35,32 @@ def sklearn_to_onnx(estimator: Any, path: str | os.PathLike[str], *, scaler: Any
     kind = _kind(estimator)
     weights, biases = _layers(estimator, kind, numpy)
     features, outputs = weights[0].shape[1], weights[-1].shape[0]
-    writer = _Writer(numpy)
-    for one in scalers:
-        writer.scale(one, features)
-    names = [f"layer_{number}" for number in range(1, len(weights) + 1)] if kind == "perceptron" else ["linear"]
-    operator = _ACTIVATIONS[estimator.activation] if kind == "perceptron" else None
-    for name, weight, bias in zip(names, weights, biases):
-        is_last = name == names[-1]
-        writer.dense(name, weight, bias, "output" if is_last else name)
-        if operator is not None and not is_last:
-            writer.activate(operator, f"{name}.activated")
-    model = graph.model(writer.nodes, writer.initializers, features, "output", outputs, opset=opset)
-    target, parameters = graph.written(model, path)
+    target, parameters = dense.write(
+        path,
+        weights,
+        biases,
+        activation=estimator.activation if kind == "perceptron" else "identity",
+        scales=[_scale(one, features) for one in scalers],
+        names=None if kind == "perceptron" else ["linear"],
+        opset=opset,
+    )
     classes = getattr(estimator, "classes_", None)
     return Exported(target, parameters, _loss(estimator, outputs), None if classes is None else list(classes))
 
 
-class _Writer:
-    """Appends nodes. Each node reads the previous node's output."""
-
-    def __init__(self, numpy: Any) -> None:
-        self._numpy = numpy
-        self._value = "input"
-        self.nodes: list[Any] = []
-        self.initializers: list[Any] = []
-
-    def scale(self, scaler: Any, features: int) -> None:
-        """Adds a standardisation with constants."""
-        if not _is_a(scaler, ("StandardScaler",)):
-            raise ExportError(
-                f"{_name(scaler)} cannot be exported; use a StandardScaler, or transform the examples before you add them"
-            )
-        _require_fitted(scaler, "n_features_in_")
-        if scaler.n_features_in_ != features:
-            raise ExportError(
-                f"the scaler has {scaler.n_features_in_} features and the estimator {features}; "
-                "fit both on the same features"
-            )
-        place = len(self.nodes)
-        for operator, name, values in (("Sub", "mean", scaler.mean_), ("Div", "deviation", scaler.scale_)):
-            # A value is None if the scaler does not use it.
-            if values is not None and (operator == "Div" or scaler.with_mean):
-                constant = f"scaler_{place}.{name}"
-                self.nodes.append(graph.constant(constant, self._numpy.asarray(values, self._numpy.float32)))
-                self._node(operator, [self._value, constant], f"scaler_{place}.{operator}")
-
-    def dense(self, name: str, weight: Any, bias: Any | None, output: str) -> None:
-        """Adds a product with a weight of shape `[outputs, inputs]`, and a bias if there is one."""
-        inputs = [self._value, self._weight(f"{name}.weight", weight)]
-        if bias is not None:
-            inputs.append(self._weight(f"{name}.bias", bias))
-        self._node("Gemm", inputs, output, transB=1)
-
-    def activate(self, operator: str, output: str) -> None:
-        """Adds an activation."""
-        self._node(operator, [self._value], output)
-
-    def _weight(self, name: str, values: Any) -> str:
-        rounded = self._numpy.ascontiguousarray(values, self._numpy.float32)
-        if not self._numpy.isfinite(rounded).all():
-            raise ExportError(
-                f"{name} has a value that is NaN or infinite, so the estimator has diverged; fit it again"
-            )
-        self.initializers.append(graph.onnx().numpy_helper.from_array(rounded, name))
-        return name
-
-    def _node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        self.nodes.append(graph.onnx().helper.make_node(operator, inputs, [output], output, **attributes))
-        self._value = output
+def _scale(scaler: Any, features: int) -> dense.Scale:
+    """Returns the mean and the deviation of a fitted scaler. One is None if the scaler does not use it."""
+    if not _is_a(scaler, ("StandardScaler",)):
+        raise ExportError(
+            f"{_name(scaler)} cannot be exported; use a StandardScaler, or transform the examples before you add them"
+        )
+    _require_fitted(scaler, "n_features_in_")
+    if scaler.n_features_in_ != features:
+        raise ExportError(
+            f"the scaler has {scaler.n_features_in_} features and the estimator {features}; "
+            "fit both on the same features"
+        )
+    return scaler.mean_ if scaler.with_mean else None, scaler.scale_
 
 
 def _steps(estimator: Any) -> tuple[list[Any], Any]:
