@@ -177,7 +177,7 @@ impl Client {
                 () = pauses.over() => {}
             }
             let left = rounds.map(|goal| goal - accepted_rounds);
-            let mut runner = Runner::new(self, self.load_session()?, &mut pauses, left);
+            let mut runner = Runner::new(self, self.load_session().await?, &mut pauses, left);
             let end = Box::pin(runner.run(&mut shutdown)).await?;
             accepted_rounds += end.accepted_rounds;
             match end.cause {
@@ -196,7 +196,7 @@ impl Client {
     }
 
     /// Loads the session of the last run or begins a new one, and deletes files of other assignments.
-    fn load_session(&self) -> Result<Session, ClientError> {
+    async fn load_session(&self) -> Result<Session, ClientError> {
         let request = CheckInRequest {
             sdk_version: env!("CARGO_PKG_VERSION").into(),
             example_count: match &self.trainer {
@@ -207,7 +207,7 @@ impl Client {
             codecs: folkmoot_protocol::codec::names(),
         };
         let offer = Offer { request, wait_seconds: self.wait_seconds };
-        let session = match self.state.load_session()? {
+        let session = match self.state.load_session().await? {
             Some(session) => session.with_offer(offer),
             None => Session::new(offer),
         };

@@ -24,7 +24,6 @@ use super::{
 };
 use crate::{
     TransportError, UpdateSource,
-    storage::write_private,
     training::{LocalWork, Screening, WorkNews, prepare, prepare_masked, screen, work},
 };
 
@@ -92,9 +91,7 @@ impl Runner<'_> {
     async fn perform_at_once(&mut self, effect: Effect) -> Result<(), ClientError> {
         match effect {
             Effect::Persist => {
-                let (path, json) = (self.client.state.session_path(), self.session.to_json());
-                let written = spawn_blocking(move || write_private(&path, json.as_bytes())).await;
-                written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+                self.client.state.save_session(&self.session).await?;
             }
             Effect::WakeAt(at) => self.alarm = Some(at),
             Effect::Prefetch { artifact } => self.prefetch(artifact),

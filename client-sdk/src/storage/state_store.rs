@@ -2,11 +2,13 @@ use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use folkmoot_protocol::{ClientId, PopulationName};
 use folkmoot_session::Session;
 use serde::{Deserialize, Serialize};
+use tokio::{sync::Mutex, task::spawn_blocking};
 
 use super::{
     PrivateFolder, StorageError,
@@ -40,6 +42,8 @@ const LOCK: &str = "directory.lock";
 pub(crate) struct StateStore {
     directory: PathBuf,
     _lock: File,
+    /// Locked while the session is written, also by a run that was dropped since.
+    writing: Arc<Mutex<()>>,
 }
 
 impl StateStore {
@@ -62,7 +66,7 @@ impl StateStore {
             .open(&path)
             .map_err(|error| StorageError::at(&path, error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { directory: directory.into(), _lock: lock }),
+            Ok(()) => Ok(Self { directory: directory.into(), _lock: lock, writing: Arc::default() }),
             Err(TryLockError::WouldBlock) => Err(StorageError::InUse(directory.into())),
             Err(TryLockError::Error(error)) => Err(StorageError::at(&path, error)),
         }
@@ -93,8 +97,10 @@ impl StateStore {
         write_private(&self.directory.join("enrolment.json"), &json)
     }
 
-    /// Reads the stored session. An unreadable file is renamed to `*.damaged` and treated as missing.
-    pub fn load_session(&self) -> Result<Option<Session>, StorageError> {
+    /// Reads the stored session, after the last [`StateStore::save_session`] has ended. An unreadable file is renamed to `*.damaged` and treated as
+    /// missing.
+    pub async fn load_session(&self) -> Result<Option<Session>, StorageError> {
+        let _written = self.writing.lock().await;
         let path = self.session_path();
         let Some(bytes) = read_if_present(&path)? else { return Ok(None) };
         match Session::from_json(&bytes) {
@@ -103,8 +109,20 @@ impl StateStore {
         }
     }
 
+    /// Stores the session. Once it has begun, it ends even if the future is dropped: a write cannot be cancelled.
+    pub async fn save_session(&self, session: &Session) -> Result<(), StorageError> {
+        let (path, json) = (self.session_path(), session.to_json());
+        let writing = Arc::clone(&self.writing).lock_owned().await;
+        let written = spawn_blocking(move || {
+            let written = write_private(&path, json.as_bytes());
+            drop(writing);
+            written
+        });
+        written.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
     /// Returns the path of the session.
-    pub fn session_path(&self) -> PathBuf {
+    fn session_path(&self) -> PathBuf {
         self.directory.join("session.json")
     }
 
@@ -193,6 +211,12 @@ fn set_aside<T>(path: &Path, reason: &str) -> Result<Option<T>, StorageError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use folkmoot_protocol::messages::CheckInRequest;
+    use folkmoot_session::Offer;
+    use futures::FutureExt;
+
     use super::*;
 
     #[test]
@@ -210,12 +234,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_set_aside() {
+    fn a_session_is_read_after_a_write_whose_run_was_dropped() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let directory = tempfile::tempdir().unwrap();
+            let store = StateStore::open(directory.path()).unwrap();
+            let request = CheckInRequest {
+                sdk_version: "0".into(),
+                example_count: 1,
+                attributes: BTreeMap::new(),
+                codecs: Vec::new(),
+            };
+            let session = Session::new(Offer { request, wait_seconds: 1 });
+            // The only thread for writes waits, so the write does not end before its run is dropped.
+            let (open, gate) = std::sync::mpsc::channel::<()>();
+            let gate = spawn_blocking(move || gate.recv());
+            assert!(store.save_session(&session).now_or_never().is_none());
+            let mut read = Box::pin(store.load_session());
+            assert!(futures::poll!(&mut read).is_pending());
+            open.send(()).unwrap();
+            gate.await.unwrap().unwrap();
+            assert!(read.await.unwrap().is_some());
+        });
+    }
+
+    #[tokio::test]
+    async fn what_is_damaged_is_set_aside() {
         let directory = tempfile::tempdir().unwrap();
         let store = StateStore::open(directory.path()).unwrap();
         fs::write(store.session_path(), b"{\"version\":9,\"session\":1}").unwrap();
         fs::write(directory.path().join("enrolment.json"), b"\xff").unwrap();
-        assert_eq!(store.load_session().unwrap(), None);
+        assert_eq!(store.load_session().await.unwrap(), None);
         assert_eq!(store.load_enrolment("https://a.example/").unwrap(), None);
         assert!(directory.path().join("session.json.damaged").exists());
         assert!(!store.session_path().exists());
