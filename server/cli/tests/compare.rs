@@ -164,9 +164,9 @@ fn a_mistake_in_the_last_variant_is_told_before_the_first_one_runs() {
 #[test]
 fn a_name_that_does_not_fit_the_task_is_left_out() {
     let stage = stage();
-    // FedNova divides by the steps of one training, and FedExP needs a plain mean, which a median is not.
+    // FedExP needs a plain mean, which a bounded mean is not.
     let task = fs::read_to_string(stage.path().join("task.toml")).expect("it was written");
-    fs::write(stage.path().join("task.toml"), task + "\n[aggregator]\nkind = \"median\"\n")
+    fs::write(stage.path().join("task.toml"), task + "\n[aggregator]\nkind = \"bounded_mean\"\n")
         .expect("the folder is the test's");
     let printed = simulated(stage.path(), "--compare fed_adam,fed_exp --seeds 1 --json --output compared");
     let lines: Vec<Value> =
