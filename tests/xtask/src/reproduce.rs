@@ -12,8 +12,8 @@ const LIMIT: Duration = Duration::from_secs(6 * 60 * 60);
 /// The experiment to run.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Name of the experiment: fed-avg, fed-prox, adaptive, buffered, stale-synchronous, robust, colluding, personal, clustered, widths,
-    /// private or compressed
+    /// Name of the experiment: fed-avg, fed-prox, scaffold, fed-nova, niid, adaptive, buffered, stale-synchronous, robust, colluding, personal, clustered, widths,
+    /// inversion, private or compressed
     name: String,
     /// Arguments of the experiment itself, such as `--quick` or `--seeds 5`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -97,7 +97,7 @@ enum Experiment {
     Scaffold,
     /// Updates divided by local work (Wang et al. 2020)
     FedNova,
-    /// Four methods, six kinds of data (Li et al. 2022)
+    /// Five methods, six kinds of data (Li et al. 2022, Li, He and Song 2021)
     Niid,
     /// Examples reconstructed from updates, with and without noise and sums (Zhu et al. 2019, Geiping et al. 2020)
     Inversion,
