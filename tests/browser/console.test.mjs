@@ -51,7 +51,7 @@ test('a wrong key is refused, a right one opens an overview that says what to do
 
 test('a task from an ONNX file: created, watched, paused, rolled back, resumed, downloaded', { timeout: 240_000 }, async () => {
   const page = await signIn(browser, coordinator);
-  await page.getByRole('link', { name: 'Tasks' }).click();
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
   await page.getByRole('button', { name: 'Create a task' }).click();
   await page.getByLabel('ONNX file').setInputFiles(`${root}README.md`);
   await page.getByRole('alert').first().waitFor();
@@ -85,7 +85,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await page.getByText('Waits for 2 clients (0 so far)').waitFor();
   await screenshot(page, 'task-waiting', 1130);
 
-  await page.getByRole('link', { name: 'Access' }).click();
+  await page.getByRole('link', { name: 'Access', exact: true }).click();
   await page.getByRole('table', { name: 'Audit log' }).getByRole('cell', { name: 'task.create' }).waitFor();
   await page.getByLabel('Population', { exact: true }).fill('watched');
   await page.getByRole('button', { name: 'Create a token' }).click();
