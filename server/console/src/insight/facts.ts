@@ -20,7 +20,7 @@ export interface Answer {
   link?: { to: string; text: string } | undefined;
 }
 
-/** What the API says about a task. Parts that have not arrived yet are undefined. */
+/** The API's answers about a task. Parts that have not arrived yet are undefined. */
 export interface Facts {
   task: Task;
   series?: Series | undefined;

@@ -106,7 +106,7 @@ function selecting({ population }: Facts, funnel: RoundFunnel, last: Round | und
   };
 }
 
-/** What is enough from the deadline on, if that is less than before it. */
+/** Says how many are enough from the deadline on, if these are fewer than before it. */
 function after(needed: number | null | undefined, then: number | null | undefined): string {
   if (typeof needed !== 'number' || typeof then !== 'number' || then >= needed) return '';
   return `; from then on ${count(then)} are enough`;

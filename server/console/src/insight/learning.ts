@@ -2,7 +2,7 @@
 
 import type { Series } from '../api/types';
 
-/** Who measured: the coordinator, the clients on held-out examples, or the clients while they trained. */
+/** The source of a measurement: the coordinator, the clients on held-out examples, or the clients while they trained. */
 export type Source = 'central' | 'federated' | 'fine_tuned' | 'training';
 
 export interface Curve {

@@ -43,7 +43,7 @@ export default function ClientsView({ parameters: [name] }: { parameters: string
                 </nav>
               )}
               <Distributions name={shown} />
-              <FindClient />
+              {may('admin') && <FindClient />}
             </>
           );
         }}

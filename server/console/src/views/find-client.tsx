@@ -24,7 +24,7 @@ export function FindClient() {
       <form class="inline" onSubmit={(event) => void find(event)}>
         <Field label="Id of the client">
           {(field) => (
-            <input {...field} value={id} onInput={(event) => setId(event.currentTarget.value)} placeholder="the beginning is enough" />
+            <input {...field} value={id} onInput={(event) => setId(event.currentTarget.value)} placeholder="or the name of its site" />
           )}
         </Field>
         <Button type="submit" disabled={id.trim() === ''}>

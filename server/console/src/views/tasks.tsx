@@ -7,6 +7,7 @@ import { count } from '../format';
 import { useData } from '../live';
 import { go } from '../router';
 import { may } from '../session';
+import { useNarrow } from '../theme';
 import { COMPARED_MAX, Head, isKey, KEYS, NEWEST, type Order, orderBy, Row, type SortKey, sorted, useRowHeight } from './task-rows';
 
 const STATES = ['active', 'paused', 'draft', 'completed', 'cancelled'];
@@ -47,6 +48,7 @@ export default function TasksView() {
   const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
   const choose = (id: string) =>
     setChosen((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old, id].slice(-COMPARED_MAX)));
+  const isNarrow = useNarrow();
   const change = (part: Partial<Filter>) => setFilter((old) => ({ ...old, ...part }));
   return (
     <Page
@@ -96,16 +98,18 @@ export default function TasksView() {
             onInput={(event) => change({ name: event.currentTarget.value })}
           />
         </label>
-        <label class="narrow-only">
-          Sort by
-          <select value={order.by} onChange={(event) => setOrder(orderBy(event.currentTarget.value as SortKey))}>
-            {KEYS.map((key) => (
-              <option key={key} value={key}>
-                {key}
-              </option>
-            ))}
-          </select>
-        </label>
+        {isNarrow && (
+          <label>
+            Sort by
+            <select value={order.by} onChange={(event) => setOrder(orderBy(event.currentTarget.value as SortKey))}>
+              {KEYS.map((key) => (
+                <option key={key} value={key}>
+                  {key}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
       </form>
       <List key={JSON.stringify(filter)} filter={filter} order={order} sort={setOrder} chosen={chosen} choose={choose} />
     </Page>

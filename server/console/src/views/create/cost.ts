@@ -1,4 +1,4 @@
-/** What a task costs its clients, computed from the model's graph and the description. */
+/** The cost of a task for its clients, computed from the model's graph and the description. */
 
 import type { ModelGraph } from '../../api/types';
 import { type Description, goal, table } from './questions';

@@ -23,7 +23,7 @@ const MATERIALS = [
   },
 ];
 
-/** How to get from the user's data to an ONNX model. */
+/** Leads from the user's data to an ONNX model. */
 export function Material() {
   const [chosen, setChosen] = useState('an ONNX model');
   const material = MATERIALS.find(({ name }) => name === chosen);

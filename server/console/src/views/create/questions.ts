@@ -5,7 +5,7 @@ type Table = Record<string, unknown>;
 
 export interface Option {
   title: string;
-  /** What the choice means and costs, as a sentence. */
+  /** The meaning and the cost of the choice, as sentences. */
   text: string;
   isChosen: (task: Description) => boolean;
   choose: (task: Description) => Description;

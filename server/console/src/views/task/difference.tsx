@@ -64,7 +64,7 @@ function evaluated(before: ClassEvaluation[], after: ClassEvaluation[]): Row[] {
   });
 }
 
-/** What the rounds that made the versions reported. */
+/** The figures that the versions' own rounds reported. */
 function trained(a: Version, b: Version): Row[] {
   const row = (name: string, metric: string, of: (version: Version) => number | null | undefined): Row => ({
     name,

@@ -4,7 +4,7 @@ import type { Facts } from '../../insight/facts';
 import { projected, versionsLeft } from '../../insight/projection';
 import { useNow } from '../../live';
 
-/** How far the task is on its way to its last round, and an estimate of when it ends. */
+/** The task's progress to its last round, and an estimate of when it ends. */
 export function Progress({ facts: { task, series, statement, funnel } }: { facts: Omit<Facts, 'now'> }) {
   const now = useNow(task.state !== 'active');
   const wanted = (task.description['stop'] as { rounds?: number } | undefined)?.rounds;
