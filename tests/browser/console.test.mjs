@@ -292,8 +292,9 @@ test('every view is readable by everybody: axe-core, light and dark, wide and na
   };
   const problems = [];
   for (const [theme, width] of [
-    ['light', 1280],
-    ['dark', 1280],
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 1024],
     ['light', 390],
     ['dark', 390],
   ]) {
@@ -305,7 +306,7 @@ test('every view is readable by everybody: axe-core, light and dark, wide and na
       problems.push(...(await violations(page)).map((violation) => `${name}, ${theme}, ${width}: ${violation}`));
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (overflow > 1) problems.push(`${name}, ${width}: ${overflow} pixels too wide`);
-      await screenshot(page, `${name}-${theme}-${width === 390 ? 'narrow' : 'wide'}`);
+      await screenshot(page, `${name}-${theme}-${width}`);
     }
   }
   await page.goto(`${coordinator.url}/console/`);

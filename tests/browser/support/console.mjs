@@ -50,19 +50,17 @@ export function natives(coordinator, token, count, name = 'native') {
   return { end: () => Promise.all(started.map((client) => client.end())) };
 }
 
-/** Returns the serious and critical accessibility faults that axe-core finds. */
+/** Returns the accessibility faults that axe-core finds. */
 export async function violations(page) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-  return found.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes
-          .slice(0, 3)
-          .map((node) => `${node.html} (${node.failureSummary})`)
-          .join(' | ')}`,
-    );
+  return found.violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .slice(0, 3)
+        .map((node) => `${node.html} (${node.failureSummary})`)
+        .join(' | ')}`,
+  );
 }
 
 /** Saves a screenshot of the whole page, or of its first `height` pixels. */

@@ -36,11 +36,10 @@ export function Card({
   actions?: ComponentChildren;
   children: ComponentChildren;
 }) {
-  const id = useId();
   return (
-    <section class="card" aria-labelledby={id}>
+    <section class="card">
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2>{title}</h2>
         {actions}
       </header>
       {note && <p class="note">{note}</p>}
