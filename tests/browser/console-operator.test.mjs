@@ -46,7 +46,7 @@ test('a task answers three questions, and its charts zoom, smooth and save what 
   for (const question of ['Is it learning?', 'Is it stuck?', 'Is it safe?']) {
     await page.getByText(question, { exact: true }).waitFor();
   }
-  await page.locator('.questions').getByText('The accuracy while training is').waitFor();
+  await page.getByText('The accuracy while training is').first().waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.locator('dialog[open]').getByRole('button', { name: 'Pause the task' }).click();
   await page.getByRole('status', { name: 'Status' }).getByText('An operator paused it').waitFor();

@@ -151,7 +151,7 @@ export function useData<T>(key: string, bring: (signal: AbortSignal) => Promise<
 }
 
 /** Reloads data periodically, for figures that no event announces, such as waiting clients and the log. */
-export function useEvery(milliseconds: number, data: Data<unknown>): void {
+export function useEvery(milliseconds: number, data: Pick<Data<unknown>, 'again'>): void {
   const latest = useRef(data);
   latest.current = data;
   useEffect(() => {

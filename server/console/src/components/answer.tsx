@@ -80,9 +80,13 @@ export function Questions({ standing }: { standing: Standing }) {
               <strong>
                 <Icon name={iconOf(answer)} /> {answer.verdict}
               </strong>
-              <span>
-                <Sentence answer={answer} />
-              </span>
+              {answer === standing.line ? (
+                <span class="hint">See above.</span>
+              ) : (
+                <span>
+                  <Sentence answer={answer} />
+                </span>
+              )}
               {answer !== standing.line && answer.remedy && <span class="hint">{answer.remedy}</span>}
               {answer !== standing.line && answer.link && <Link to={answer.link.to}>{answer.link.text}</Link>}
             </dd>

@@ -8,6 +8,7 @@ import { bytes, count, flops } from '../format';
 import { NEVER, useData } from '../live';
 import { go } from '../router';
 import { may } from '../session';
+import { Lineage } from './lineage';
 
 export default function ModelsView({ parameters: [digest] }: { parameters: string[] }) {
   return digest ? <OneModel digest={digest} /> : <AllModels />;
@@ -100,7 +101,7 @@ export function Bring({ done }: { done: (model: Model) => void }) {
 
 function OneModel({ digest }: { digest: string }) {
   const models = useData('models', (signal) => get<ModelSummary[]>('/models', signal), NEVER);
-  const own = models.data?.find((model) => model.model === digest || model.name === digest);
+  const own = models.data?.find((model) => model.model.startsWith(digest) || model.name === digest);
   return (
     <Page
       title={own?.name ? `Model ${own.name}` : 'Model'}
@@ -112,6 +113,7 @@ function OneModel({ digest }: { digest: string }) {
         )
       }
     >
+      <Lineage model={own?.model} />
       <ModelFacts digest={digest} isWhole />
     </Page>
   );

@@ -25,7 +25,7 @@ export function TaskCard(props: Props) {
 }
 
 function Whole({ id, overview, report, task }: Props & { task: Task }) {
-  const { facts } = useFacts(task, overview, POINTS);
+  const { facts } = useFacts(task, overview, POINTS, true);
   const { line } = standing({ ...facts, now: useNow() });
   const curve = facts.series && headline(facts.series);
   const last = curve?.points.at(-1);

@@ -9,7 +9,8 @@ import { Ago, Link, State } from '../components';
 import { Icon } from '../components/icons';
 import { count, measure } from '../format';
 import { headline, measuredOn, metricName } from '../insight/learning';
-import { NEVER, useData } from '../live';
+import { IDLE_MILLISECONDS, MANY_MILLISECONDS } from '../insight/use-facts';
+import { NEVER, useData, useEvery } from '../live';
 import { useDensity, useNarrow } from '../theme';
 
 /** The maximum number of tasks that can be compared. */
@@ -109,7 +110,8 @@ export function Row({ task, index, isChosen, choose, near }: RowProps) {
   useEffect(() => void near?.(), [near === undefined]);
   const isOver = task.state === 'completed' || task.state === 'cancelled';
   const path = `/tasks/${task.id}/series?points=${POINTS}`;
-  const data = useData(path, (signal) => get<Series>(path, signal), isOver ? NEVER : task.id);
+  const data = useData(path, (signal) => get<Series>(path, signal), NEVER);
+  useEvery(isOver ? IDLE_MILLISECONDS : MANY_MILLISECONDS, data);
   const curve = data.data && headline(data.data);
   const last = curve?.points.at(-1);
   const what = curve ? `${metricName(curve.metric)} ${measuredOn(curve.source)}` : '';
