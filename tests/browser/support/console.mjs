@@ -63,11 +63,15 @@ export async function violations(page) {
   );
 }
 
-/** Saves a screenshot of the whole page, or of its first `height` pixels. */
+/** Saves a screenshot of the whole page, or of a window that is `height` pixels high. */
 export async function screenshot(page, name, height) {
   await mkdir(screenshots, { recursive: true });
-  const part = height ? { clip: { x: 0, y: 0, width: page.viewportSize().width, height } } : {};
-  await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true, ...part });
+  const path = `${screenshots}/${name}.png`;
+  if (!height) return page.screenshot({ path, fullPage: true });
+  const size = page.viewportSize();
+  await page.setViewportSize({ ...size, height });
+  await page.screenshot({ path });
+  await page.setViewportSize(size);
 }
 
 /** Returns the rows of a chart's table as numbers. An empty cell becomes a gap. */
