@@ -271,14 +271,13 @@ test('a viewer is offered nothing, and the API refuses all the same', { timeout:
 
 test('every view is readable by everybody: axe-core, light and dark, wide and narrow', { timeout: 900_000 }, async () => {
   const page = await signIn(browser, coordinator);
-  const [task] = await api(page, '/tasks?limit=1');
-  const { items: tasks = await api(page, '/tasks?limit=2') } = {};
+  const [task, other] = await api(page, '/tasks?limit=2');
   const [round] = await api(page, `/tasks/${task.id}/rounds?limit=1`);
   const [model] = await api(page, '/models');
   const views = {
     overview: '',
     tasks: 'tasks',
-    compare: `tasks/compare/${tasks.map(({ id }) => id).join(',')}`,
+    compare: `tasks/compare/${task.id},${other.id}`,
     create: `tasks/new?model=${model.model}`,
     task: `tasks/${task.id}`,
     round: `rounds/${round.id}`,

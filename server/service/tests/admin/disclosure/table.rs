@@ -264,11 +264,8 @@ pub(super) const FIELDS: &[Row] = &[
     ),
     ("SystemView", Clients, &["log"]),
     ("TaskSummary", Shown, &["rounds_committed"]),
-    (
-        "TaskSummary",
-        NotClients,
-        &["created_at", "id", "model", "name", "population", "rounds_wanted", "state"],
-    ),
+    ("TaskSummary", NotClients, &["created_at", "id", "model", "name", "population"]),
+    ("TaskSummary", NotClients, &["rounds_wanted", "state"]),
     ("TaskView", Clients, &["open_round", "pause"]),
     ("TaskView", Shown, &["rounds_committed", "rounds_opened"]),
     ("TaskView", Versions, &["latest_version", "state", "stop_reason"]),
