@@ -12,6 +12,7 @@ const SOURCES = [
   'insight/projection',
   'charts/smooth',
   'charts/save',
+  'views/compared',
   'views/create/cost',
   'format',
 ];
@@ -22,7 +23,7 @@ const bundled = await build({
   write: false,
   format: 'esm',
 });
-const { standing, headline, trend, projected, versionsLeft, averaged, csv, cost, relative } = await import(
+const { standing, headline, trend, projected, versionsLeft, averaged, csv, cost, relative, merged, positions, values } = await import(
   `data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString('base64')}`
 );
 
@@ -172,4 +173,19 @@ test('the guide computes the cost of a round from the shapes of the tensors', ()
   assert.equal(cost(graph, { ...task, compression: { codec: 'eden:4' } }, 100).sent, 540);
   assert.equal(cost(graph, { ...task, compression: { codec: 'top_k:0.01' } }, 100).sent, undefined);
   assert.equal(relative(NOW - 180_000, NOW), '3 min ago');
+});
+
+test('compared tasks share an axis of versions, minutes or bytes, with gaps where only others have values', () => {
+  const [long, short] = [series(5, (version) => version / 10), series(2, () => 0.5)].map((series) => ({ series }));
+  long.series.points.forEach((point) => {
+    point.upload_bytes = 100 * point.version;
+  });
+  assert.deepEqual(merged([long, short], 'versions'), [0, 1, 2, 3, 4]);
+  const minutes = merged([long, short], 'time');
+  assert.deepEqual([minutes[0], minutes.length, minutes.at(-1).toFixed(3)], [0, 5, '0.667']);
+  assert.deepEqual(merged([long, short], 'bytes'), [0, 100, 200, 300, 400], 'a private task has no bytes, and so no points');
+  const own = values(short.series, 'central accuracy');
+  assert.deepEqual(positions([0, 1, 2], short, 'versions', own), [0.5, 0.5, null]);
+  assert.deepEqual(values(short.series, 'federated accuracy'), [null, null]);
+  assert.deepEqual(values(short.series, 'training loss'), [1, 1]);
 });

@@ -104,7 +104,7 @@ function OneModel({ digest }: { digest: string }) {
   const own = models.data?.find((model) => model.model.startsWith(digest) || model.name === digest);
   return (
     <Page
-      title={own?.name ? `Model ${own.name}` : 'Model'}
+      title={own?.name ?? 'Model'}
       actions={
         may('operator') && (
           <Button kind="primary" onClick={() => go(`/tasks/new?model=${digest}`)}>
