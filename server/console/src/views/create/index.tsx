@@ -123,6 +123,9 @@ function Describe({ model }: { model: string }) {
     };
   }, [description, toml, model, isStarted]);
   const faults = checked?.faults ?? [];
+  const [isWhole, setWhole] = useState(false);
+  // A fault stands at its field, which must be visible then. The form stays open after the fault is gone.
+  useEffect(() => (faults.length > 0 ? setWhole(true) : undefined), [faults.length > 0]);
   // The last check may be older than the input on the screen. Therefore check again before creating the task, and
   // before switching between form and file.
   const checkNow = async () => {
@@ -170,7 +173,7 @@ function Describe({ model }: { model: string }) {
         }
       >
         {toml === undefined ? (
-          <details class="every-key">
+          <details class="every-key" open={isWhole} onToggle={(event) => setWhole(event.currentTarget.open)}>
             <summary>Show every key of the task file</summary>
             <form class="settings" onSubmit={(event) => event.preventDefault()}>
               <Fields path="" schema={schema} value={description} change={(next) => setDescription(next as Description)} faults={faults} />
