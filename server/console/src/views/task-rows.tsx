@@ -3,6 +3,7 @@
 import { useEffect } from 'preact/hooks';
 
 import { get } from '../api/client';
+import { queued } from '../api/queue';
 import type { Series, TaskSummary } from '../api/types';
 import { Sparkline } from '../charts/sparkline';
 import { Ago, Link, State } from '../components';
@@ -110,7 +111,7 @@ export function Row({ task, index, isChosen, choose, near }: RowProps) {
   useEffect(() => void near?.(), [near === undefined]);
   const isOver = task.state === 'completed' || task.state === 'cancelled';
   const path = `/tasks/${task.id}/series?points=${POINTS}`;
-  const data = useData(path, (signal) => get<Series>(path, signal), NEVER);
+  const data = useData(path, (signal) => queued(() => get<Series>(path, signal), signal), NEVER);
   useEvery(isOver ? IDLE_MILLISECONDS : MANY_MILLISECONDS, data);
   const curve = data.data && headline(data.data);
   const last = curve?.points.at(-1);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 
 import type { Evaluation, Series, SeriesPoint, Task } from '../../api/types';
 import { type Axis, Chart, type Line } from '../../charts/chart';
@@ -30,6 +30,10 @@ export function Curves({ task, data, aside }: { task: Task; data: Data<Series>; 
   const end = task.state === 'active' && task.rounds_committed >= FAR_ENOUGH * wanted ? wanted : undefined;
   const shape = data.data && { series: data.data, over, smoothing, isLog, end: end || undefined };
   const hasCurves = data.data && data.data.points.length >= 2;
+  // The charts are drawn again only if they change, not whenever the page learns something else about the task.
+  const drawn = [data.data, over, smoothing, isLog, end];
+  const telling = useMemo(() => shape && <Telling {...shape} />, drawn);
+  const others = useMemo(() => shape && <Others {...shape} />, drawn);
   return (
     <>
       <div class="split">
@@ -56,7 +60,7 @@ export function Curves({ task, data, aside }: { task: Task; data: Data<Series>; 
             {() =>
               hasCurves && shape ? (
                 <>
-                  <Telling {...shape} />
+                  {telling}
                   <ChartTools smoothing={smoothing} setSmoothing={setSmoothing} isLog={isLog} setLog={setLog} />
                 </>
               ) : (
@@ -70,11 +74,7 @@ export function Curves({ task, data, aside }: { task: Task; data: Data<Series>; 
         </Card>
         <div>{aside}</div>
       </div>
-      {hasCurves && shape && (
-        <Card title="More curves">
-          <Others {...shape} />
-        </Card>
-      )}
+      {hasCurves && shape && <Card title="More curves">{others}</Card>}
       {best.length > 0 && (
         <Card title="Best versions" note="The best evaluated versions by the task's metric.">
           <Facts
