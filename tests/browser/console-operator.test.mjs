@@ -20,6 +20,7 @@ before(async () => {
   await page.getByRole('heading', { level: 1, name: 'digits' }).waitFor();
   task = page.url().split('/').at(-1);
   await until(async () => ((await api(page, `/tasks/${task}`)).latest_version >= 12 ? true : null), 60);
+  await coordinator.command('task', 'pause', task);
 });
 after(async () => {
   await browser?.close();
@@ -46,9 +47,7 @@ test('a task answers three questions, and its charts zoom, smooth and save what 
   for (const question of ['Is it learning?', 'Is it stuck?', 'Is it safe?']) {
     await page.getByText(question, { exact: true }).waitFor();
   }
-  await page.getByText('The accuracy while training is').first().waitFor();
-  await page.getByRole('button', { name: 'Pause' }).click();
-  await page.locator('dialog[open]').getByRole('button', { name: 'Pause the task' }).click();
+  await page.locator('.questions').getByText('The accuracy while training is').waitFor();
   await page.getByRole('status', { name: 'Status' }).getByText('An operator paused it').waitFor();
 
   const [accuracy, loss] = ['Accuracy', 'Loss'].map((title) =>
