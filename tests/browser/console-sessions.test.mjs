@@ -5,6 +5,7 @@ import { after, before, beforeEach, test } from 'node:test';
 
 import { openBrowser } from './support/browser.mjs';
 import { api, drawn, signIn } from './support/console.mjs';
+import { set } from './support/console_forms.mjs';
 import { startCoordinator } from './support/coordinator.mjs';
 import { root } from './support/paths.mjs';
 
@@ -39,16 +40,16 @@ async function meanwhile(other, act) {
 
 test('what was typed is there again after the session has ended', { timeout: 60_000 }, async () => {
   const page = await signIn(browser, coordinator);
-  await page.getByRole('link', { name: 'Tasks' }).click();
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
   await page.getByRole('button', { name: 'Create a task' }).click();
   await page.getByLabel('ONNX file').setInputFiles(`${root}examples/digits/model.onnx`);
-  await page.locator('[name="name"]').fill('half written');
-  await page.locator('[name="stop.rounds"]').fill('77');
+  await set(page, 'name', 'half written');
+  await set(page, 'stop.rounds', 77);
   // Wait for the pending check. Otherwise it would find out that the session is over before the rest is typed.
   await page.locator('pre.toml').getByText('rounds = 77').waitFor();
 
   await browser.context.clearCookies();
-  await page.locator('[name="population"]').fill('patient');
+  await set(page, 'population', 'patient');
   await page.getByText('Your session has ended').waitFor();
   await signInAgain(page);
   await page.getByRole('heading', { level: 1, name: 'Create a task' }).waitFor();
@@ -63,7 +64,7 @@ test('two tabs: what one ends is over in both, and a token that is old still sig
   const second = await browser.page(`${coordinator.url}/console/`);
   await meanwhile(first, async () => {
     await signOut(second);
-    await first.getByRole('link', { name: 'Tasks' }).click();
+    await first.getByRole('link', { name: 'Tasks', exact: true }).click();
   });
   await first.getByText('Your session has ended').waitFor();
   await signInAgain(first);
@@ -90,15 +91,15 @@ test('an answer that a view cannot show leaves the others as they are', { timeou
     await isAsked;
     await route.continue();
   });
-  await page.getByRole('link', { name: 'System' }).click();
+  await page.getByRole('link', { name: 'System', exact: true }).click();
   await page.getByRole('alert').getByText("This view cannot show the coordinator's response").waitFor();
-  await page.getByRole('link', { name: 'Tasks' }).click();
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
   // If the broken view had repeated its request, its response would have arrived before this one.
   await drawn(page);
   await api(page, '/system');
   letThrough();
   await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
   await page.unroute('**/v1/admin/system');
-  await page.getByRole('link', { name: 'System' }).click();
+  await page.getByRole('link', { name: 'System', exact: true }).click();
   await page.getByRole('heading', { name: 'Health' }).waitFor();
 });

@@ -93,7 +93,7 @@ try {
 
   // Loading times with a slowed-down processor.
   await session.send('Emulation.setCPUThrottlingRate', { rate: THROTTLE });
-  figures.first_view_ms = await opening(page, `${coordinator.url}/console/`, '.facts dd');
+  figures.first_view_ms = await opening(page, `${coordinator.url}/console/`, '.tiles dd');
   figures.task_view_ms = await opening(page, `${coordinator.url}/console/tasks/${task.id}`, '.rounds-row a');
 
   // Loading times with a large database.

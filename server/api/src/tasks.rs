@@ -79,6 +79,8 @@ pub struct TaskSummary {
     pub name: String,
     /// The population whose clients train the task.
     pub population: PopulationName,
+    /// The digest of the ONNX model.
+    pub model: BlobDigest,
     /// `draft`, `active`, `paused`, `completed` or `cancelled`.
     pub state: String,
     /// The number of committed rounds.

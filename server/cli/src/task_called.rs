@@ -77,7 +77,7 @@ impl TaskCalled {
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_protocol::Timestamp;
+    use folkmoot_protocol::{BlobDigest, Timestamp};
 
     use super::*;
 
@@ -86,6 +86,7 @@ mod tests {
             id: TaskId::from_random_bytes([byte; 16]),
             name: name.into(),
             population: "p".parse().unwrap(),
+            model: BlobDigest::of(b"model"),
             state: "draft".into(),
             rounds_committed: 0,
             rounds_wanted: None,

@@ -3,14 +3,13 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 
-import { get, isRefusal, send } from './api/client';
-import type { Session, SignedOut } from './api/types';
-import { Action, ErrorNote, Link } from './components';
-import { words } from './format';
-import { connect, disconnect, useConnection } from './live';
+import { get, isRefusal } from './api/client';
+import type { Session } from './api/types';
+import { ErrorNote, Link } from './components';
+import { Frame } from './frame';
+import { connect, disconnect } from './live';
 import { follow, usePath } from './router';
-import { may, signedIn, signedOut, useSession } from './session';
-import { chooseTheme, type Theme, theme } from './theme';
+import { signedIn, signedOut, useSession } from './session';
 import { OverviewView } from './views/overview';
 import { SignIn } from './views/sign-in';
 
@@ -29,16 +28,6 @@ const ROUTES: Route[] = [
   { pattern: /^\/privacy\/tasks\/([^/]+)$/, view: () => import('./views/statement') },
   { pattern: /^\/access$/, view: () => import('./views/access') },
   { pattern: /^\/system$/, view: () => import('./views/system') },
-];
-
-const PLACES: [string, string, 'viewer' | 'operator'][] = [
-  ['/', 'Overview', 'viewer'],
-  ['/tasks', 'Tasks', 'viewer'],
-  ['/clients', 'Clients', 'viewer'],
-  ['/models', 'Models', 'viewer'],
-  ['/privacy', 'Privacy', 'viewer'],
-  ['/access', 'Access', 'viewer'],
-  ['/system', 'System', 'operator'],
 ];
 
 /** The interval at which the role of a signed-in person is read again. */
@@ -75,73 +64,15 @@ export function App() {
     );
   if (!session) return <SignIn why={state.why} />;
   return (
-    <div onClick={follow}>
+    <div class="frame" onClick={follow}>
       <a class="skip" href="#main">
         Skip to content
       </a>
-      <Bar session={session} />
+      <Frame session={session} />
       <main id="main" tabIndex={-1}>
         <Shown />
       </main>
     </div>
-  );
-}
-
-function Bar({ session }: { session: Session }) {
-  const at = usePath().split('?')[0] ?? '/';
-  const connection = useConnection();
-  const [chosen, setChosen] = useState<Theme>(theme());
-  const choose = (event: Event) => {
-    const next = (event.currentTarget as HTMLSelectElement).value as Theme;
-    chooseTheme(next);
-    setChosen(next);
-  };
-  const end = async () => {
-    let out: SignedOut | undefined;
-    try {
-      out = await send<SignedOut | undefined>('DELETE', '/session');
-    } catch (caught) {
-      if (!isRefusal(caught as Error)) throw caught;
-      // Another tab may have signed in again and changed the token: end the session that exists now.
-      const now = await get<Session>('/session').catch((error: Error) => (isRefusal(error) ? null : Promise.reject(error)));
-      if (now) {
-        signedIn(now);
-        out = await send<SignedOut | undefined>('DELETE', '/session');
-      }
-    }
-    signedOut();
-    if (out) location.assign(out.provider_url);
-  };
-  const isHere = (to: string) => (to === '/' ? at === '/' : at.startsWith(to));
-  const said = { live: 'Live', polling: 'Updating every 3 s', off: 'Not connected' }[connection];
-  return (
-    <header class="bar">
-      <strong class="brand">Folkmoot</strong>
-      <nav aria-label="Main">
-        {PLACES.filter(([, , role]) => may(role)).map(([to, name]) => (
-          <a key={to} href={`/console${to}`} {...(isHere(to) ? { 'aria-current': 'page' as const } : {})}>
-            {name}
-          </a>
-        ))}
-      </nav>
-      <div class="who">
-        <span class={`connection ${connection}`} role="status">
-          {said}
-        </span>
-        <span title={session.person ? `${session.person.provider}: ${session.person.subject}` : `API key ${session.api_key_id}`}>
-          {session.person?.name ?? session.api_key_name} ({words(session.role)})
-        </span>
-        <label class="theme">
-          <span class="hidden">Colours</span>
-          <select value={chosen} onChange={choose}>
-            <option value="system">System colours</option>
-            <option value="light">Light</option>
-            <option value="dark">Dark</option>
-          </select>
-        </label>
-        <Action act={end}>Sign out</Action>
-      </div>
-    </header>
   );
 }
 

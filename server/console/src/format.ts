@@ -1,5 +1,7 @@
 /** Formats numbers and times for people. The tables beside the charts have the exact values. */
 
+import { isShare } from './insight/learning';
+
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
@@ -17,6 +19,18 @@ export function number(value: number | null | undefined): string {
 
 export function percent(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : `${(100 * value).toFixed(1)} %`;
+}
+
+/** Formats a metric: shares in percent, everything else as a number. */
+export function measure(metric: string, value: number | null | undefined): string {
+  return isShare(metric) ? percent(value) : number(value);
+}
+
+/** Formats a change of a metric with its sign, for example `+1.2 points`. */
+export function points(metric: string, change: number): string {
+  const sign = change >= 0 ? '+' : '−';
+  const size = Math.abs(change);
+  return isShare(metric) ? `${sign}${(100 * size).toFixed(1)} points` : `${sign}${number(size)}`;
 }
 
 const BYTES = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
@@ -49,6 +63,13 @@ export function duration(milliseconds: number): string {
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
   if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
   return `${Math.round(seconds / 86_400)} days`;
+}
+
+/** The time since or until a moment in words, for example `3 min ago` or `in 2 h`. The tooltip has the absolute time. */
+export function relative(milliseconds: number, now: number): string {
+  const away = Math.abs(milliseconds - now);
+  const length = away < 10_000 ? 'a few s' : duration(Math.round(away / 1000) * 1000);
+  return milliseconds <= now ? `${length} ago` : `in ${length}`;
 }
 
 /** Shows the start of an id or digest. The tooltip shows the whole text. */

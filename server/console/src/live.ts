@@ -151,7 +151,7 @@ export function useData<T>(key: string, bring: (signal: AbortSignal) => Promise<
 }
 
 /** Reloads data periodically, for figures that no event announces, such as waiting clients and the log. */
-export function useEvery(milliseconds: number, data: Data<unknown>): void {
+export function useEvery(milliseconds: number, data: Pick<Data<unknown>, 'again'>): void {
   const latest = useRef(data);
   latest.current = data;
   useEffect(() => {
@@ -160,13 +160,26 @@ export function useEvery(milliseconds: number, data: Data<unknown>): void {
   }, [milliseconds]);
 }
 
-/** Returns the time, and renders again every second while the page is visible, unless time stands still. */
-export function useNow(isStill = false): number {
-  const [now, setNow] = useState(Date.now);
+const tickers = new Set<() => void>();
+setInterval(() => {
+  if (!document.hidden) for (const tick of tickers) tick();
+}, 1000);
+
+/** Returns what `read` says about the time. Reads it again every second while the page is visible, unless time stands still. */
+export function useTicking<T>(read: (now: number) => T, isStill = false): T {
+  const [, redraw] = useState<T>();
+  const latest = useRef(read);
+  latest.current = read;
   useEffect(() => {
     if (isStill) return;
-    const timer = setInterval(() => document.hidden || setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
+    const tick = () => redraw(() => latest.current(Date.now()));
+    tickers.add(tick);
+    return () => void tickers.delete(tick);
   }, [isStill]);
-  return now;
+  return read(Date.now());
+}
+
+/** Returns the time, and renders again every second while the page is visible, unless time stands still. */
+export function useNow(isStill = false): number {
+  return useTicking((now) => now, isStill);
 }

@@ -1,9 +1,9 @@
 import { render } from 'preact';
 
 import { App } from './app';
-import { applyTheme } from './theme';
-import './style.css';
+import { applyChoices } from './theme';
+import './style/index.css';
 
-applyTheme();
+applyChoices();
 const root = document.getElementById('app');
 if (root) render(<App />, root);

@@ -50,26 +50,28 @@ export function natives(coordinator, token, count, name = 'native') {
   return { end: () => Promise.all(started.map((client) => client.end())) };
 }
 
-/** Returns the accessibility faults of these impacts that axe-core finds. */
-export async function violations(page, impacts = ['serious', 'critical']) {
+/** Returns the accessibility faults that axe-core finds. */
+export async function violations(page) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-  return found.violations
-    .filter(({ impact }) => impacts.includes(impact))
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes
-          .slice(0, 3)
-          .map((node) => `${node.html} (${node.failureSummary})`)
-          .join(' | ')}`,
-    );
+  return found.violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .slice(0, 3)
+        .map((node) => `${node.html} (${node.failureSummary})`)
+        .join(' | ')}`,
+  );
 }
 
-/** Saves a screenshot of the whole page, or of its first `height` pixels. */
+/** Saves a screenshot of the whole page, or of a window that is `height` pixels high. */
 export async function screenshot(page, name, height) {
   await mkdir(screenshots, { recursive: true });
-  const part = height ? { clip: { x: 0, y: 0, width: page.viewportSize().width, height } } : {};
-  await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true, ...part });
+  const path = `${screenshots}/${name}.png`;
+  if (!height) return page.screenshot({ path, fullPage: true });
+  const size = page.viewportSize();
+  await page.setViewportSize({ ...size, height });
+  await page.screenshot({ path });
+  await page.setViewportSize(size);
 }
 
 /** Returns the rows of a chart's table as numbers. An empty cell becomes a gap. */

@@ -6,8 +6,9 @@ import { root } from './paths.mjs';
 
 export const MODEL = `${root}examples/digits/model.onnx`;
 
-/** Fills in a field of the task form. `path` is the field's path in the task file. */
+/** Fills in a field of the form with every key. `path` is the field's path in the task file. */
 export async function set(page, path, value) {
+  if ((await page.locator('details.every-key[open]').count()) === 0) await page.locator('details.every-key > summary').click();
   await page.locator(`[name="${path}"]`).fill(String(value));
 }
 

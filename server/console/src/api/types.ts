@@ -8,6 +8,7 @@ export type ApiKey = S['ApiKeyView'];
 export type AuditPage = S['AuditPageView'];
 export type CheckTask = S['CheckTaskView'];
 export type ClassEvaluation = S['ClassEvaluationView'];
+export type Client = S['ClientView'];
 export type Clients = S['ClientsView'];
 export type CreatedApiKey = S['CreatedApiKey'];
 export type CreatedToken = S['CreatedToken'];

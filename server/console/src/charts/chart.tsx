@@ -1,96 +1,31 @@
-/** Line and bar charts over one axis, each with a table of the same values. */
+/** Line and bar charts over one axis. Each has a legend, its values in a table, and buttons that save it. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
-import { at, bytes, number } from '../format';
 import { onTheme } from '../theme';
+import { type Axis, colourOf, HEIGHT, isZoomed, type Line, named, options, showAll, shown } from './options';
+import { saveCsv, savePng } from './save';
+import { type Smoothing, smoothed } from './smooth';
 
-export interface Axis {
-  label: string;
-  /** `time` for timestamps in milliseconds; otherwise the unit of the values. */
-  unit: string;
-  values: (number | null)[];
-  /** Values are whole numbers, so the axis has no fractional ticks. */
-  isWhole?: boolean;
-}
+export type { Axis, Line } from './options';
 
-export interface Line extends Axis {
-  /** Draws bars from zero instead of a line. */
-  isBar?: boolean;
-}
+type Props = {
+  title: string;
+  x: Axis;
+  lines: Line[];
+  yUnit: string;
+  /** The explanation that is shown if there are no values. */
+  empty?: string;
+  /** The surroundings already show the title. */
+  isTitled?: boolean;
+  smoothing?: Smoothing;
+  /** Draws the y axis logarithmically, if all values are positive. */
+  isLog?: boolean;
+};
 
-const HEIGHT = 240;
-const WHOLE = [1, 2, 5].flatMap((digit) => Array.from({ length: 16 }, (_, power) => digit * 10 ** power)).sort((a, b) => a - b);
-const COLOURS = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5'];
-
-function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function named(axis: Axis): string {
-  return axis.unit && axis.unit !== 'time' ? `${axis.label} (${axis.unit})` : axis.label;
-}
-
-/** Leaves room for half a bar at both ends. */
-function padded(plot: uPlot, low: number, high: number): [number, number] {
-  const xs = plot.data[0] ?? [];
-  const step = xs.length > 1 ? (high - low) / (xs.length - 1) : 1;
-  return [low - step / 2, high + step / 2];
-}
-
-/** Returns the range of the y axis of a bar chart. It starts at zero, because a bar's length stands for its value. */
-function fromZero(_: uPlot, __: number, high: number): [number, number] {
-  return [0, high > 0 ? high * 1.05 : 1];
-}
-
-function options(width: number, x: Axis, lines: Line[], yUnit: string): uPlot.Options {
-  const hasBars = lines.some((line) => line.isBar);
-  const axis = { stroke: colour('--muted'), grid: { stroke: colour('--grid') }, ticks: { stroke: colour('--grid') } };
-  return {
-    width,
-    height: HEIGHT,
-    cursor: { points: { size: 6 } },
-    scales: { x: { time: x.unit === 'time', ...(hasBars ? { range: padded } : {}) }, y: hasBars ? { range: fromZero } : {} },
-    axes: [
-      { ...axis, label: named(x), ...(x.isWhole ? { incrs: WHOLE } : {}) },
-      {
-        ...axis,
-        label: yUnit,
-        size: room,
-        ...(lines.every((line) => line.isWhole) ? { incrs: WHOLE } : {}),
-        values: (_, ticks) => ticks.map((tick) => (lines.every((line) => line.unit === 'bytes') ? bytes(tick) : number(tick))),
-      },
-    ],
-    series: [
-      { label: named(x), value: (_, value) => (value === null ? '–' : x.unit === 'time' ? at(value * 1000) : number(value)) },
-      ...lines.map((line, index): uPlot.Series => {
-        const stroke = colour(COLOURS[index % COLOURS.length] ?? '--line-1');
-        const bars = uPlot.paths.bars?.({ size: [0.7, 40] });
-        return {
-          label: named(line),
-          stroke,
-          width: 2,
-          spanGaps: false,
-          points: { show: line.values.length < 40 && !line.isBar },
-          value: (_, value) => number(value),
-          ...(line.isBar && bars ? { paths: bars, fill: `${stroke}55` } : {}),
-        };
-      }),
-    ],
-  };
-}
-
-/** Returns the width of the y axis in pixels, which depends on its longest label. */
-function room(_: uPlot, texts: string[] | null): number {
-  return 18 + 8 * Math.max(4, ...(texts ?? []).map((text) => text.length));
-}
-
-/**
- * A chart with a table of its values. If there are no values, it shows the explanation `empty`. Set `isTitled` if the
- * surroundings already show the title.
- */
+/** A chart. Charts with the same x axis share the cursor and the zoom. */
 export function Chart({
   title,
   x,
@@ -98,27 +33,35 @@ export function Chart({
   yUnit,
   empty = 'There are no values yet.',
   isTitled = false,
-}: {
-  title: string;
-  x: Axis;
-  lines: Line[];
-  yUnit: string;
-  empty?: string;
-  isTitled?: boolean;
-}) {
+  smoothing = 'off',
+  isLog = false,
+}: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const point = useRef<(index: number | null) => void>(() => {});
   const [colours, setColours] = useState(0);
+  const [isClose, setClose] = useState(false);
+  const drawn = useMemo(() => smoothed(lines, smoothing), [lines, smoothing]);
+  const canLog = isLog && lines.every((line) => !line.isBar && line.values.every((value) => value === null || value > 0));
   const data = useMemo(() => {
-    const xs = x.unit === 'time' ? x.values.map((value) => (value ?? 0) / 1000) : x.values.map((value) => value ?? 0);
-    return [xs, ...lines.map((line) => line.values)] as uPlot.AlignedData;
-  }, [x, lines]);
-  const shape = [title, x.label, x.unit, yUnit, ...lines.map((line) => named(line)), x.values.length < 40, colours].join('\n');
+    const xs = x.values.map((value) => (x.unit === 'time' ? (value ?? 0) / 1000 : (value ?? 0)));
+    return [xs, ...drawn.map((line) => line.values)] as uPlot.AlignedData;
+  }, [x, drawn]);
+  const names = drawn.map((line) => named(line));
+  const hasNone = lines.every((line) => line.values.every((value) => value === null));
+  const shape = [hasNone, title, x.label, x.unit, x.end, yUnit, ...names, x.values.length < 40, colours, canLog].join('\n');
   useEffect(() => onTheme(() => setColours((count) => count + 1)), []);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const made = new uPlot(options(element.clientWidth || 600, x, lines, yUnit), data, element);
+    const wishes = {
+      yUnit,
+      isLog: canLog,
+      sync: x.label,
+      moved: (index: number | null) => point.current(index),
+      zoomed: (plot: uPlot) => setClose(isZoomed(plot)),
+    };
+    const made = new uPlot(options(element.clientWidth || 600, x, drawn, wishes), data, element);
     plot.current = made;
     const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }));
     resize.observe(element);
@@ -128,19 +71,84 @@ export function Chart({
       plot.current = null;
     };
   }, [shape]);
-  useEffect(() => plot.current?.setData(data), [data]);
-  const last = lines.map((line) => `${line.label}: ${number(line.values.findLast((value) => value !== null))}`).join('; ');
+  useEffect(() => {
+    const made = plot.current;
+    if (!made || made.data === data) return;
+    const { min, max } = made.scales['x'] ?? {};
+    const isHeld = isZoomed(made) && typeof min === 'number' && typeof max === 'number';
+    made.batch(() => {
+      made.setData(data, !isHeld);
+      if (isHeld) made.setScale('x', { min, max });
+    });
+  }, [data]);
+  const last = lines
+    .map(
+      (line) =>
+        `${line.label}: ${shown(
+          line,
+          line.values.findLast((value) => value !== null),
+        )}`,
+    )
+    .join('; ');
+  if (hasNone)
+    return (
+      <figure class="chart">
+        <figcaption class={isTitled ? 'hidden' : ''}>{title}</figcaption>
+        <p class="note">{empty}</p>
+      </figure>
+    );
   return (
     <figure class="chart">
       <figcaption class={isTitled ? 'hidden' : ''}>{title}</figcaption>
-      {lines.every((line) => line.values.every((value) => value === null)) && <p class="note">{empty}</p>}
       <div
         ref={box}
         role="img"
         aria-label={`${title}. ${x.values.length} points over ${named(x)}. Last: ${last}. The table below has all values.`}
       />
-      <Values title={title} x={x} lines={lines} />
+      <Legend x={x} lines={drawn} point={point} />
+      <div class="chart-foot">
+        <Values title={title} x={x} lines={lines} />
+        {isClose && (
+          <button type="button" class="quiet" onClick={() => showAll(x.label)}>
+            Show all
+          </button>
+        )}
+        <button type="button" class="quiet" aria-label={`Save ${title} as CSV`} onClick={() => saveCsv(title, x, lines)}>
+          CSV
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          aria-label={`Save ${title} as PNG`}
+          onClick={() => plot.current && savePng(title, plot.current.ctx.canvas, drawn)}
+        >
+          PNG
+        </button>
+      </div>
     </figure>
+  );
+}
+
+/** The names of the lines, with the values under the cursor, or the last ones. */
+function Legend({ x, lines, point }: { x: Axis; lines: Line[]; point: { current: (index: number | null) => void } }) {
+  const [at, setAt] = useState<number | null>(null);
+  point.current = setAt;
+  const value = (axis: Axis) => (at === null ? axis.values.findLast((value) => value !== null) : axis.values[at]);
+  return (
+    <ul class="legend">
+      {lines.map(
+        (line, index) =>
+          !line.isFaint && (
+            <li key={line.label}>
+              <span class={`swatch line-${colourOf(line, index)}`} aria-hidden="true" />
+              {line.label} <b>{shown(line, value(line))}</b>
+            </li>
+          ),
+      )}
+      <li class="legend-at">
+        {at === null ? 'newest' : x.label} {at !== null && <b>{shown(x, value(x))}</b>}
+      </li>
+    </ul>
   );
 }
 
@@ -166,11 +174,9 @@ function Values({ title, x, lines }: { title: string; x: Axis; lines: Line[] }) 
             <tbody>
               {x.values.map((value, index) => (
                 <tr key={index}>
-                  <td data-value={value}>{x.unit === 'time' && value !== null ? at(value) : value}</td>
+                  <td data-value={value}>{x.unit === 'time' ? shown(x, value) : value}</td>
                   {lines.map((line) => (
-                    <td key={line.label} class="number">
-                      {line.values[index] ?? ''}
-                    </td>
+                    <Cell key={line.label} line={line} value={line.values[index] ?? null} />
                   ))}
                 </tr>
               ))}
@@ -179,5 +185,15 @@ function Values({ title, x, lines }: { title: string; x: Axis; lines: Line[] }) 
         </div>
       )}
     </details>
+  );
+}
+
+/** One value: shares in percent, everything else exactly as the API gave it. */
+function Cell({ line, value }: { line: Line; value: number | null }) {
+  if (value === null) return <td class="number" />;
+  return (
+    <td class="number" data-value={value}>
+      {line.unit === 'share' ? shown(line, value) : value}
+    </td>
   );
 }

@@ -4,10 +4,12 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 import * as format from '../format';
-import { type Data, useNow } from '../live';
+import { type Data, useNow, useTicking } from '../live';
 import { href } from '../router';
 
-export function Page({ title, actions, children }: { title: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren }) {
+type PageProps = { title: ComponentChildren; beside?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren };
+
+export function Page({ title, beside, actions, children }: PageProps) {
   useEffect(() => {
     document.title = typeof title === 'string' ? `${title} · Folkmoot` : 'Folkmoot';
   }, [title]);
@@ -15,6 +17,7 @@ export function Page({ title, actions, children }: { title: ComponentChildren; a
     <>
       <header class="page-head">
         <h1 tabIndex={-1}>{title}</h1>
+        {beside}
         {actions && <div class="actions">{actions}</div>}
       </header>
       {children}
@@ -33,11 +36,10 @@ export function Card({
   actions?: ComponentChildren;
   children: ComponentChildren;
 }) {
-  const id = useId();
   return (
-    <section class="card" aria-labelledby={id}>
+    <section class="card">
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2>{title}</h2>
         {actions}
       </header>
       {note && <p class="note">{note}</p>}
@@ -93,7 +95,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
 }
 
 type ButtonProps = {
-  kind?: 'plain' | 'primary' | 'danger';
+  kind?: 'plain' | 'primary' | 'danger' | 'quiet';
   disabled?: boolean;
   type?: 'button' | 'submit';
   label?: string;
@@ -118,7 +120,7 @@ export function Link({ to, children, label }: { to: string; children: ComponentC
 }
 
 type ActionProps = {
-  kind?: 'plain' | 'primary' | 'danger';
+  kind?: 'plain' | 'primary' | 'danger' | 'quiet';
   disabled?: boolean;
   confirm?: { title: string; text: string; word: string } | undefined;
   act: () => Promise<unknown>;
@@ -178,7 +180,19 @@ export function Time({ at, show = format.at }: { at: number; show?: (at: number)
 
 /** The time since a moment. It counts on while the page is visible. */
 export function Elapsed({ since }: { since: number }) {
-  return <>{format.duration(Math.max(0, useNow() - since))}</>;
+  return <>{useTicking((now) => format.duration(Math.max(0, now - since)))}</>;
+}
+
+/** A moment relative to now, for example `3 min ago`. The tooltip has the absolute times. */
+export function Ago({ at }: { at: number }) {
+  const said = useTicking((now) => format.relative(at, now));
+  const moment = new Date(at);
+  if (Number.isNaN(moment.getTime())) return <>invalid date</>;
+  return (
+    <time dateTime={moment.toISOString()} title={`${format.at(at)} · ${moment.toISOString()} (UTC)`}>
+      {said}
+    </time>
+  );
 }
 
 /** A time that is to come, and how far away it is. */

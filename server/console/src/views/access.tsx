@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { get, send } from '../api/client';
 import type { ApiKey, CreatedApiKey, CreatedToken, Token } from '../api/types';
-import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Table, Time } from '../components';
+import { Action, Ago, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Table } from '../components';
 import { count, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
@@ -70,7 +70,11 @@ function Tokens() {
         {(tokens) =>
           tokens.length === 0 ? (
             <Empty>
-              <p>There are no tokens yet, so no client can enrol. Create one above.</p>
+              <h3>No client can enrol yet</h3>
+              <p>
+                An enrolment token lets clients of one app join. Create one above and give it to them, for example with{' '}
+                <code>folkmoot client --token …</code>. This list will show how many have used it.
+              </p>
             </Empty>
           ) : (
             <Table
@@ -86,8 +90,8 @@ function Tokens() {
                   isNumber: true,
                   show: (token) => `${count(token.uses)} of ${token.uses_max ? count(token.uses_max) : 'any number'}`,
                 },
-                { name: 'Expires', show: (token) => (token.expires_at ? <Time at={token.expires_at} /> : 'never') },
-                { name: 'Created', show: (token) => <Time at={token.created_at} /> },
+                { name: 'Expires', show: (token) => (token.expires_at ? <Ago at={token.expires_at} /> : 'never') },
+                { name: 'Created', show: (token) => <Ago at={token.created_at} /> },
                 {
                   name: 'State',
                   show: (token) => <TokenState token={token} />,
@@ -106,14 +110,14 @@ function TokenState({ token }: { token: Token }) {
   if (token.revoked_at) {
     return (
       <>
-        revoked <Time at={token.revoked_at} />
+        revoked <Ago at={token.revoked_at} />
       </>
     );
   }
   if (!token.closed_at) return <>in use</>;
   return (
     <>
-      closed <Time at={token.closed_at} />, because one of its clients was revoked
+      closed <Ago at={token.closed_at} />, because one of its clients was revoked
     </>
   );
 }
@@ -267,14 +271,14 @@ function Keys() {
               { name: 'Key', show: (key) => <code>{key.id}</code> },
               { name: 'Name', show: (key) => key.name },
               { name: 'Role', show: (key) => words(key.role) },
-              { name: 'Created', show: (key) => <Time at={key.created_at} /> },
-              { name: 'Expires', show: (key) => (key.expires_at ? <Time at={key.expires_at} /> : 'never') },
+              { name: 'Created', show: (key) => <Ago at={key.created_at} /> },
+              { name: 'Expires', show: (key) => (key.expires_at ? <Ago at={key.expires_at} /> : 'never') },
               {
                 name: 'State',
                 show: (key) =>
                   key.revoked_at ? (
                     <>
-                      revoked <Time at={key.revoked_at} />
+                      revoked <Ago at={key.revoked_at} />
                     </>
                   ) : (
                     stateOf(key)

@@ -4,6 +4,7 @@ import { Card, Empty, Facts, Link, Loaded, Meter, Page } from '../components';
 import { count, told, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
+import { FindClient } from './find-client';
 import { SitesOf } from './sites';
 
 /** Aggregate figures about the clients of a population, and the list of its sites if they are named. */
@@ -18,8 +19,11 @@ export default function ClientsView({ parameters: [name] }: { parameters: string
           if (!shown)
             return (
               <Empty>
+                <h2>There are no clients yet</h2>
                 <p>
-                  There are no populations yet. Create one with its first <Link to="/access">enrolment token</Link> or task.
+                  Clients enrol with a token, and belong to the population of one app. This view will show how many are enrolled, waiting
+                  and training, and which SDKs and devices they have. <Link to="/access">Create an enrolment token</Link>, or run{' '}
+                  <code>folkmoot token create my-app</code>.
                 </p>
               </Empty>
             );
@@ -39,6 +43,7 @@ export default function ClientsView({ parameters: [name] }: { parameters: string
                 </nav>
               )}
               <Distributions name={shown} />
+              {may('admin') && <FindClient />}
             </>
           );
         }}

@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks';
 import { get, upload } from '../api/client';
 import { joined } from '../api/model-file';
 import type { Model, ModelGraph, ModelSummary } from '../api/types';
-import { Button, Card, Empty, ErrorNote, Facts, Id, Link, Loaded, Page, Table, Time } from '../components';
+import { Ago, Button, Card, Empty, ErrorNote, Facts, Id, Link, Loaded, Page, Table } from '../components';
 import { bytes, count, flops } from '../format';
 import { NEVER, useData } from '../live';
 import { go } from '../router';
 import { may } from '../session';
+import { Lineage } from './lineage';
 
 export default function ModelsView({ parameters: [digest] }: { parameters: string[] }) {
   return digest ? <OneModel digest={digest} /> : <AllModels />;
@@ -26,7 +27,12 @@ function AllModels() {
         {(models) =>
           models.length === 0 ? (
             <Empty>
-              <p>There are no models yet. You can upload any ONNX file whose operators can be trained; see the guide on tasks.</p>
+              <h2>There are no models yet</h2>
+              <p>
+                A model is an ONNX file that tasks train. Upload any file whose operators can be trained;{' '}
+                <code>folkmoot engine check model.onnx</code> tells before. This list will show its parameters and size, and its page the
+                graph and the cost of a training step.
+              </p>
             </Empty>
           ) : (
             <Table
@@ -45,7 +51,7 @@ function AllModels() {
                 { name: 'Name', show: (model) => model.name ?? '–' },
                 { name: 'Parameters', isNumber: true, show: (model) => count(model.parameter_count) },
                 { name: 'File', isNumber: true, show: (model) => bytes(model.model_bytes) },
-                { name: 'Uploaded', show: (model) => <Time at={model.created_at} /> },
+                { name: 'Uploaded', show: (model) => <Ago at={model.created_at} /> },
                 ...(may('operator')
                   ? [{ name: 'Task', show: (model: ModelSummary) => <Link to={`/tasks/new?model=${model.model}`}>Create a task</Link> }]
                   : []),
@@ -94,9 +100,11 @@ export function Bring({ done }: { done: (model: Model) => void }) {
 }
 
 function OneModel({ digest }: { digest: string }) {
+  const models = useData('models', (signal) => get<ModelSummary[]>('/models', signal), NEVER);
+  const own = models.data?.find((model) => model.model.startsWith(digest) || model.name === digest);
   return (
     <Page
-      title="Model"
+      title={own?.name ?? 'Model'}
       actions={
         may('operator') && (
           <Button kind="primary" onClick={() => go(`/tasks/new?model=${digest}`)}>
@@ -105,6 +113,7 @@ function OneModel({ digest }: { digest: string }) {
         )
       }
     >
+      <Lineage model={own?.model} />
       <ModelFacts digest={digest} isWhole />
     </Page>
   );

@@ -1,18 +1,26 @@
+import { useState } from 'preact/hooks';
+
 import { get, send } from '../api/client';
-import type { Overview, Task } from '../api/types';
+import type { Overview, Task, TaskSummary } from '../api/types';
 import { Chart } from '../charts/chart';
-import { Action, Card, Empty, Facts, Link, Loaded, Page, Table, Time } from '../components';
+import { Action, Card, Elapsed, Empty, Link, Loaded, Page, Table } from '../components';
+import { Icon } from '../components/icons';
 import { bytes, count, sumOfTold, told } from '../format';
-import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
+import type { Tone } from '../insight/facts';
+import { useOverview } from '../insight/use-facts';
+import { useData } from '../live';
 import { go } from '../router';
 import { may } from '../session';
+import { TaskCard } from './task-card';
 
-const STATES = ['active', 'paused', 'draft', 'completed', 'cancelled'];
+/** The maximum number of tasks of a state that have a card. */
+const CARDS = 12;
+/** Cards of tasks that need the operator come first. */
+const URGENCY: Tone[] = ['bad', 'warn', 'calm', 'good'];
 
-/** An overview of the coordinator. */
+/** The coordinator at a glance: trouble first, then every running task, its clients and its activity. */
 export function OverviewView() {
-  const data = useData('overview', (signal) => get<Overview>('/overview', signal));
-  useEvery(CLIENTS_MILLISECONDS, data);
+  const data = useOverview();
   return (
     <Page title="Overview">
       <Loaded data={data}>
@@ -20,8 +28,14 @@ export function OverviewView() {
           const isNew = Object.keys(overview.tasks).length === 0;
           return (
             <>
+              {overview.problems.map((problem) => (
+                <p key={problem} class="error" role="alert">
+                  {problem}
+                </p>
+              ))}
               {isNew && <FirstRun />}
-              <Health overview={overview} />
+              <Now overview={overview} />
+              {!isNew && <Running overview={overview} />}
               <Populations overview={overview} />
               {!isNew && <Hours overview={overview} />}
             </>
@@ -38,8 +52,8 @@ function FirstRun() {
     <Empty>
       <h2>There are no tasks yet</h2>
       <p>
-        Try the demo: it learns to read handwritten digits from 20 simulated clients, which run inside this coordinator. Or{' '}
-        <Link to="/tasks/new">create a task</Link> from your own model.
+        A task trains one model with the clients of one app. Try the demo: it learns to read handwritten digits from 20 simulated clients,
+        which run inside this coordinator. Or <Link to="/tasks/new">create a task</Link> from your own model.
       </p>
       {may('admin') ? (
         <Action kind="primary" act={start}>
@@ -52,32 +66,87 @@ function FirstRun() {
   );
 }
 
-function Health({ overview }: { overview: Overview }) {
+function Now({ overview }: { overview: Overview }) {
   const sum = (of: (one: Overview['populations'][number]) => number | null | undefined) => told(sumOfTold(overview.populations.map(of)));
-  const last = overview.hours.slice(-2);
-  const rounds = last.reduce((all, hour) => all + hour.committed, 0);
+  const rounds = overview.hours.slice(-2).reduce((all, hour) => all + hour.committed, 0);
+  const tiles: [string, string][] = [
+    ['Clients enrolled', sum((one) => one.enrolled)],
+    ['Waiting for a round', sum((one) => one.waiting)],
+    ['Training', sum((one) => one.training)],
+    ['Rounds, this hour and the last', count(rounds)],
+    ['Updates received in 24 h', told(sumOfTold(overview.hours.map((hour) => hour.upload_bytes)), bytes)],
+  ];
   return (
-    <Card title="Now">
-      {overview.problems.map((problem) => (
-        <p key={problem} class="error" role="alert">
-          {problem}
-        </p>
-      ))}
-      <Facts
-        facts={[
-          ['Coordinator', overview.is_ready ? `ready, version ${overview.version}` : 'not ready'],
-          ['Running since', <Time at={overview.started_at} />],
-          ['Clients enrolled', sum((one) => one.enrolled)],
-          ['Waiting for a round', sum((one) => one.waiting)],
-          ['Training', sum((one) => one.training)],
-          ['Rounds committed, this hour and the previous one', count(rounds)],
-          ['Updates received in 24 h', told(sumOfTold(overview.hours.map((hour) => hour.upload_bytes)), bytes)],
-          ...STATES.filter((state) => overview.tasks[state]).map((state): [string, string] => [
-            `Tasks ${state}`,
-            count(overview.tasks[state] ?? 0),
-          ]),
-        ]}
-      />
+    <section class="tiles" aria-label="Now">
+      <dl>
+        {tiles.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="hint">
+        Coordinator {overview.is_ready ? 'ready' : 'not ready'}, version {overview.version}, running for{' '}
+        <Elapsed since={overview.started_at} />.
+      </p>
+    </section>
+  );
+}
+
+/** A card for each active task, and for each paused one. */
+function Running({ overview }: { overview: Overview }) {
+  const list = (state: string) => `/tasks?state=${state}&limit=${CARDS}`;
+  const active = useData(list('active'), (signal) => get<TaskSummary[]>(list('active'), signal));
+  const paused = useData(list('paused'), (signal) => get<TaskSummary[]>(list('paused'), signal));
+  const [tones, setTones] = useState<Record<string, Tone>>({});
+  const report = (id: string, tone: Tone) => setTones((old) => (old[id] === tone ? old : { ...old, [id]: tone }));
+  const urgency = ({ id }: TaskSummary) => URGENCY.indexOf(tones[id] ?? 'good');
+  const shown = [...(active.data ?? []), ...(paused.data ?? [])].sort((a, b) => urgency(a) - urgency(b));
+  const troubled = shown.filter(({ id }) => tones[id] === 'warn' || tones[id] === 'bad').length;
+  const { active: running = 0, paused: resting = 0, ...ended } = overview.tasks;
+  const others = running + resting - shown.length;
+  return (
+    <Card
+      title="Tasks that run"
+      actions={
+        troubled > 0 && (
+          <span class="alerts">
+            <Icon name="warning" /> {troubled === 1 ? '1 task needs' : `${count(troubled)} tasks need`} you
+          </span>
+        )
+      }
+    >
+      <Loaded data={active}>
+        {() =>
+          shown.length === 0 ? (
+            <Empty>
+              <h3>No task runs</h3>
+              <p>
+                Each running task has a card here, with its status, its curve and its progress. <Link to="/tasks/new">Create a task</Link>{' '}
+                or start one of <Link to="/tasks">your tasks</Link>.
+              </p>
+            </Empty>
+          ) : (
+            <div class="task-cards">
+              {shown.map(({ id }) => (
+                <TaskCard key={id} id={id} overview={overview} report={report} />
+              ))}
+            </div>
+          )
+        }
+      </Loaded>
+      <p class="note">
+        {others > 0 && `${count(others)} more run or are paused. `}
+        {Object.entries(ended).map(([state, number], index) => (
+          <span key={state}>
+            {index > 0 && ' · '}
+            <Link to={`/tasks?state=${state}`}>
+              {count(number ?? 0)} {state}
+            </Link>
+          </span>
+        ))}
+      </p>
     </Card>
   );
 }
@@ -87,6 +156,7 @@ function Populations({ overview }: { overview: Overview }) {
     <Card title="Populations">
       {overview.populations.length === 0 ? (
         <Empty>
+          <h3>No population yet</h3>
           <p>
             A population is the set of all clients of one app. Create one with its first <Link to="/access">enrolment token</Link> or task.
           </p>

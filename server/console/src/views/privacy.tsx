@@ -22,7 +22,11 @@ export default function PrivacyView() {
             <Card title="Budgets" note="The privacy loss that all tasks of a population together may cause to a client or user.">
               {populations.length === 0 ? (
                 <Empty>
-                  <p>There are no populations yet.</p>
+                  <h3>No population yet</h3>
+                  <p>
+                    A population is the set of all clients of one app. When it has a task with noise, this table shows how much privacy its
+                    clients may lose in all, and the ledger every version that spent some.
+                  </p>
                 </Empty>
               ) : (
                 <Table
@@ -110,7 +114,11 @@ function Ledger({ populations }: { populations: string[] }) {
         {(entries) =>
           entries.length === 0 ? (
             <Empty>
-              <p>No privacy was promised in this population yet.</p>
+              <h3>Nothing is spent</h3>
+              <p>
+                No task of this population promises privacy. The first task with <code>[privacy]</code> starts the ledger, and each of its
+                versions adds an entry.
+              </p>
             </Empty>
           ) : (
             <>

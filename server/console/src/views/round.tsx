@@ -6,7 +6,7 @@ import { type CommitScores, isOver, type Lane, type RoundAssignments, type Round
 import { Card, Empty, Facts, Link, Loaded, Page, State, Table, Time } from '../components';
 import { bytes, count, duration, words } from '../format';
 import { NEVER, useData, useNow } from '../live';
-import { FunnelBars, Timeline } from './task';
+import { FunnelBars, Timeline } from './task/open-round';
 
 /** One round and its assignments over time. Only the scores name clients, and only for admins. */
 export default function RoundView({ parameters: [called = ''] }: { parameters: string[] }) {

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, send } from '../api/client';
 import type { Providers, Session } from '../api/types';
 import { Button, ErrorNote, Field } from '../components';
+import { Mark } from '../components/icons';
 import { signedIn } from '../session';
 
 /** Explanations by error code, for a browser that an identity provider has led back without a session. */
@@ -46,7 +47,9 @@ export function SignIn({ why }: { why?: string | undefined }) {
   };
   return (
     <main class="sign-in">
-      <h1>Folkmoot</h1>
+      <h1>
+        <Mark /> Folkmoot
+      </h1>
       {why && (
         <p class="note" role="status">
           {why}

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { get, send } from '../api/client';
 import type { Site, Sites } from '../api/types';
-import { Action, Button, Card, Elapsed, Loaded, Table, Time } from '../components';
+import { Action, Ago, Button, Card, Loaded, Table } from '../components';
 import { told, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
@@ -27,7 +27,8 @@ export function SitesOf({ name }: { name: string }) {
               keyOf={(site) => site.client}
               columns={[
                 { name: 'Site', show: (site) => site.name },
-                { name: 'Last seen', show: (site) => (typeof site.last_seen_at === 'number' ? <Seen at={site.last_seen_at} /> : '–') },
+                { name: 'Last seen', show: (site) => (typeof site.last_seen_at === 'number' ? <Ago at={site.last_seen_at} /> : '–') },
+                { name: 'Enrolled', show: (site) => <Ago at={site.enrolled_at} /> },
                 { name: 'SDK', show: (site) => site.sdk_version ?? '–' },
                 { name: 'Attributes', show: attributes },
                 { name: 'Failures', isNumber: true, show: (site) => told(site.failures) },
@@ -47,14 +48,6 @@ export function SitesOf({ name }: { name: string }) {
   );
 }
 
-function Seen({ at }: { at: number }) {
-  return (
-    <span title={new Date(at).toISOString()}>
-      <Elapsed since={at} /> ago
-    </span>
-  );
-}
-
 function attributes(site: Site): string {
   const said = Object.entries(site.attributes).map(([name, value]) => `${name}: ${value}`);
   return said.join(', ') || '–';
@@ -65,7 +58,7 @@ function Failure({ site: { last_failure } }: { site: Site }) {
   return (
     <>
       {words(last_failure.reason ?? last_failure.kind)}
-      {last_failure.detail && ` (${last_failure.detail})`}, <Time at={last_failure.at} />
+      {last_failure.detail && ` (${last_failure.detail})`}, <Ago at={last_failure.at} />
     </>
   );
 }
@@ -74,7 +67,7 @@ function State({ site }: { site: Site }) {
   if (!site.revoked_at) return <>enrolled</>;
   return (
     <>
-      revoked <Time at={site.revoked_at} />
+      revoked <Ago at={site.revoked_at} />
     </>
   );
 }

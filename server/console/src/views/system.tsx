@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { get } from '../api/client';
 import type { System } from '../api/types';
-import { Card, Empty, Facts, Loaded, Page, Table, Time } from '../components';
+import { Ago, Card, Empty, Facts, Loaded, Page, Table, Time } from '../components';
 import { bytes } from '../format';
 import { useData, useEvery } from '../live';
 
@@ -28,7 +28,7 @@ export default function SystemView() {
                 facts={[
                   ['State', system.is_ready ? 'ready' : 'not ready'],
                   ['Version', system.version],
-                  ['Running since', <Time at={system.started_at} />],
+                  ['Running since', <Ago at={system.started_at} />],
                   ['Database', system.database],
                   ['Memory', bytes(system.memory_bytes)],
                 ]}
@@ -64,7 +64,7 @@ function Inside({ system }: { system: System }) {
             columns={[
               { name: 'Lease', show: (lease) => <code>{lease.name}</code> },
               { name: 'Holder', show: (lease) => <code>{lease.holder}</code> },
-              { name: 'Until', show: (lease) => <Time at={lease.held_until} /> },
+              { name: 'Until', show: (lease) => <Ago at={lease.held_until} /> },
             ]}
           />
         )}

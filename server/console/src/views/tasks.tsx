@@ -2,17 +2,18 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { get } from '../api/client';
 import type { Overview, TaskSummary } from '../api/types';
-import { Button, Empty, ErrorNote, Link, LongList, Page, State } from '../components';
-import { at, count } from '../format';
+import { Button, Empty, ErrorNote, Link, LongList, Page } from '../components';
+import { count } from '../format';
 import { useData } from '../live';
 import { go } from '../router';
 import { may } from '../session';
+import { useNarrow } from '../theme';
+import { COMPARED_MAX, Head, isKey, KEYS, NEWEST, type Order, orderBy, Row, type SortKey, sorted, useRowHeight } from './task-rows';
 
 const STATES = ['active', 'paused', 'draft', 'completed', 'cancelled'];
 const PAGE = 100;
-const ROW_HEIGHT = 44;
-/** The maximum number of tasks that can be compared. */
-const COMPARED_MAX = 4;
+/** The maximum number of tasks that are loaded to sort them. */
+const SORTED_MAX = 1_000;
 
 interface Filter {
   state: string;
@@ -20,13 +21,34 @@ interface Filter {
   name: string;
 }
 
-/** All tasks, newest first. Further pages load while the user scrolls. */
+/** Reads the filter and the order from the address, so that a link or a reload shows the same list. */
+function fromAddress(): { filter: Filter; order: Order } {
+  const query = new URLSearchParams(location.search);
+  const of = (name: string) => query.get(name) ?? '';
+  const by = of('sort');
+  const order = isKey(by) ? { by, isDown: query.has('down') } : NEWEST;
+  return { filter: { state: of('state'), population: of('population'), name: of('name') }, order };
+}
+
+function toAddress(filter: Filter, order: Order): void {
+  const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
+  if (order.by !== NEWEST.by || order.isDown !== NEWEST.isDown) {
+    query.set('sort', order.by);
+    if (order.isDown) query.set('down', '');
+  }
+  history.replaceState(null, '', `${location.pathname}${query.size > 0 ? `?${query}` : ''}`);
+}
+
+/** All tasks, newest first or in the order that the user chose. Further pages load while the user scrolls. */
 export default function TasksView() {
-  const [filter, setFilter] = useState<Filter>({ state: '', population: '', name: '' });
+  const [filter, setFilter] = useState(() => fromAddress().filter);
+  const [order, setOrder] = useState(() => fromAddress().order);
+  useEffect(() => toAddress(filter, order), [filter, order]);
   const [chosen, setChosen] = useState<string[]>([]);
   const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
   const choose = (id: string) =>
     setChosen((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old, id].slice(-COMPARED_MAX)));
+  const isNarrow = useNarrow();
   const change = (part: Partial<Filter>) => setFilter((old) => ({ ...old, ...part }));
   return (
     <Page
@@ -76,8 +98,20 @@ export default function TasksView() {
             onInput={(event) => change({ name: event.currentTarget.value })}
           />
         </label>
+        {isNarrow && (
+          <label>
+            Sort by
+            <select value={order.by} onChange={(event) => setOrder(orderBy(event.currentTarget.value as SortKey))}>
+              {KEYS.map((key) => (
+                <option key={key} value={key}>
+                  {key}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
       </form>
-      <List key={JSON.stringify(filter)} filter={filter} chosen={chosen} choose={choose} />
+      <List key={JSON.stringify(filter)} filter={filter} order={order} sort={setOrder} chosen={chosen} choose={choose} />
     </Page>
   );
 }
@@ -89,15 +123,20 @@ function query(filter: Filter, before?: string): string {
   return `/tasks?${query}`;
 }
 
-function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; choose: (id: string) => void }) {
+type ListProps = { filter: Filter; order: Order; sort: (order: Order) => void; chosen: string[]; choose: (id: string) => void };
+
+function List({ filter, order, sort, chosen, choose }: ListProps) {
   const newest = useData(query(filter), (signal) => get<TaskSummary[]>(query(filter), signal));
   const [older, setOlder] = useState<TaskSummary[]>([]);
   const [isWhole, setWhole] = useState(false);
   const [error, setError] = useState<Error>();
   const isUnderWay = useRef(false);
+  const height = useRowHeight();
   const first = newest.data ?? [];
   const known = new Set(first.map((task) => task.id));
   const tasks = [...first, ...older.filter((task) => !known.has(task.id))];
+  const isByAge = order.by === 'created' && order.isDown;
+  const shown = isByAge ? tasks : sorted(tasks, order);
   const isEnd = isWhole || first.length < PAGE;
   const more = async () => {
     const last = tasks.at(-1);
@@ -112,6 +151,10 @@ function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; ch
     }
     isUnderWay.current = false;
   };
+  useEffect(() => {
+    // The coordinator lists tasks by age, so any other order needs all of them.
+    if (!isByAge && !isEnd && tasks.length < SORTED_MAX) void more();
+  }, [isByAge, isEnd, tasks.length]);
   if (newest.error && !newest.data) return <ErrorNote error={newest.error} again={newest.again} />;
   if (!newest.data)
     return (
@@ -126,9 +169,13 @@ function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; ch
         {isFiltered ? (
           <p>No task matches these filters. Remove some of them.</p>
         ) : (
-          <p>
-            There are no tasks yet. <Link to="/tasks/new">Create one</Link>, or start the demo on the <Link to="/">overview</Link>.
-          </p>
+          <>
+            <h2>There are no tasks yet</h2>
+            <p>
+              A task trains one model. This list will show its metric, its curve and its rounds. <Link to="/tasks/new">Create one</Link>,
+              start the demo on the <Link to="/">overview</Link>, or run <code>folkmoot task create task.toml --model model.onnx</code>.
+            </p>
+          </>
         )}
       </Empty>
     );
@@ -137,23 +184,15 @@ function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; ch
     <>
       {error && <ErrorNote error={error} />}
       <p class="note" role="status">
-        {count(tasks.length)} {isEnd ? 'tasks' : 'tasks loaded; scroll for more'}
+        {count(tasks.length)} {isEnd ? (tasks.length === 1 ? 'task' : 'tasks') : 'tasks loaded; scroll for more'}
       </p>
       <LongList
-        caption="Tasks, newest first"
+        caption={isByAge ? 'Tasks, newest first' : `Tasks by ${order.by}`}
         total={tasks.length}
-        height={ROW_HEIGHT}
-        head={
-          <div class="row tasks-row" role="row">
-            {['Compare', 'Name', 'Population', 'State', 'Rounds', 'Created'].map((name) => (
-              <span key={name} role="columnheader">
-                {name}
-              </span>
-            ))}
-          </div>
-        }
+        height={height}
+        head={<Head order={order} sort={sort} />}
         row={(index) => {
-          const task = tasks[index];
+          const task = shown[index];
           return task ? (
             <Row
               key={task.id}
@@ -167,34 +206,5 @@ function List({ filter, chosen, choose }: { filter: Filter; chosen: string[]; ch
         }}
       />
     </>
-  );
-}
-
-type RowProps = {
-  task: TaskSummary;
-  index: number;
-  isChosen: boolean;
-  choose: (id: string) => void;
-  near: (() => Promise<void>) | undefined;
-};
-
-function Row({ task, index, isChosen, choose, near }: RowProps) {
-  useEffect(() => void near?.(), [near === undefined]);
-  const rounds = task.rounds_wanted ? `${count(task.rounds_committed)} of ${count(task.rounds_wanted)}` : count(task.rounds_committed);
-  return (
-    <div class="row tasks-row" role="row" aria-rowindex={index + 2}>
-      <span role="cell">
-        <input type="checkbox" checked={isChosen} aria-label={`Compare ${task.name}`} onChange={() => choose(task.id)} />
-      </span>
-      <span role="cell">
-        <Link to={`/tasks/${task.id}`}>{task.name}</Link>
-      </span>
-      <span role="cell">{task.population}</span>
-      <span role="cell">
-        <State state={task.state} />
-      </span>
-      <span role="cell">{rounds}</span>
-      <span role="cell">{at(task.created_at)}</span>
-    </div>
   );
 }

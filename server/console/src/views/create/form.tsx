@@ -243,7 +243,7 @@ function Leaf({ name, path, schema, value, change, faults, remove }: Props & { r
 }
 
 /** A number field that keeps the text as typed, so that the user can type `1e-` on the way to `1e-6`. */
-function NumberInput({ field, value, change }: { field: object; value: unknown; change: Change }) {
+export function NumberInput({ field, value, change }: { field: object; value: unknown; change: Change }) {
   const [text, setText] = useState(String(value ?? ''));
   const type = (typed: string) => {
     setText(typed);

@@ -10,9 +10,10 @@ import { may } from '../../session';
 import { Bring, ModelFacts } from '../models';
 import { Planner } from '../planner';
 import { Fields } from './form';
+import { Guide } from './guide';
+import { Material } from './material';
+import type { Description } from './questions';
 import { task as schema } from './schema';
-
-type Description = Record<string, unknown>;
 
 const WAIT_MILLISECONDS = 300;
 
@@ -61,6 +62,7 @@ function ChooseModel({ model, choose }: { model: string; choose: (model: string)
   const data = useData('models', (signal) => get<ModelSummary[]>('/models', signal));
   return (
     <Card title="1. The model">
+      <Material />
       <Bring
         done={(brought) => {
           data.again();
@@ -75,10 +77,9 @@ function ChooseModel({ model, choose }: { model: string; choose: (model: string)
                 <select {...field} value={model} onChange={(event) => choose(event.currentTarget.value)}>
                   <option value="">choose</option>
                   {models.map((one) => (
-                    <option
-                      key={one.model}
-                      value={one.model}
-                    >{`${one.model.slice(0, 12)}… ${count(one.parameter_count)} parameters`}</option>
+                    <option key={one.model} value={one.model}>
+                      {`${one.name ?? `${one.model.slice(0, 12)}…`}: ${count(one.parameter_count)} parameters`}
+                    </option>
                   ))}
                 </select>
               )}
@@ -122,6 +123,9 @@ function Describe({ model }: { model: string }) {
     };
   }, [description, toml, model, isStarted]);
   const faults = checked?.faults ?? [];
+  const [isWhole, setWhole] = useState(false);
+  // A fault stands at its field, which must be visible then. The form stays open after the fault is gone.
+  useEffect(() => (faults.length > 0 ? setWhole(true) : undefined), [faults.length > 0]);
   // The last check may be older than the input on the screen. Therefore check again before creating the task, and
   // before switching between form and file.
   const checkNow = async () => {
@@ -150,8 +154,9 @@ function Describe({ model }: { model: string }) {
   };
   return (
     <>
+      {toml === undefined && <Guide model={model} task={description} change={setDescription} />}
       <Card
-        title="2. The task"
+        title={toml === undefined ? 'Every key' : '2. The task'}
         actions={
           <>
             {description !== BEGINNING && <Button onClick={reset}>Reset</Button>}
@@ -168,9 +173,12 @@ function Describe({ model }: { model: string }) {
         }
       >
         {toml === undefined ? (
-          <form class="settings" onSubmit={(event) => event.preventDefault()}>
-            <Fields path="" schema={schema} value={description} change={(next) => setDescription(next as Description)} faults={faults} />
-          </form>
+          <details class="every-key" open={isWhole} onToggle={(event) => setWhole(event.currentTarget.open)}>
+            <summary>Show every key of the task file</summary>
+            <form class="settings" onSubmit={(event) => event.preventDefault()}>
+              <Fields path="" schema={schema} value={description} change={(next) => setDescription(next as Description)} faults={faults} />
+            </form>
+          </details>
         ) : (
           <Field label="Task file">
             {(field) => (

@@ -1,63 +1,86 @@
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 
-import { get } from '../../api/client';
 import type { Evaluation, Series, SeriesPoint, Task } from '../../api/types';
 import { type Axis, Chart, type Line } from '../../charts/chart';
+import type { Smoothing } from '../../charts/smooth';
+import { ChartTools } from '../../charts/tools';
 import { Card, Empty, Facts, Loaded } from '../../components';
-import { count, number, percent, words } from '../../format';
-import { useData } from '../../live';
+import { count, measure } from '../../format';
+import { headline, isShare, measuredOn, metricName } from '../../insight/learning';
+import type { Data } from '../../live';
 import { Classes } from './classes';
 
 const NO_METRICS = 'No metrics yet. Private tasks do not report client metrics; set evaluation.central to evaluate on your own data.';
+/** The part of its rounds that a task must have done before the chart shows the way to its end. */
+const FAR_ENOUGH = 0.2;
 
 type Over = 'versions' | 'time' | 'bytes';
+type Shape = { series: Series; over: Over; smoothing: Smoothing; isLog: boolean; end: number | undefined };
 
-/** The progress of a task, over its versions, time, or bytes received. */
-export function Curves({ task }: { task: Task }) {
+/** The progress of a task over its versions, time, or bytes received: first its most telling metric, then all others. */
+export function Curves({ task, data, aside }: { task: Task; data: Data<Series>; aside: ComponentChildren }) {
   const [over, setOver] = useState<Over>('versions');
-  const data = useData(`series ${task.id}`, (signal) => get<Series>(`/tasks/${task.id}/series?points=600`, signal), task.id);
+  const [smoothing, setSmoothing] = useState<Smoothing>('off');
+  const [isLog, setLog] = useState(false);
   const privacy = task.description['privacy'] as { kind?: string } | undefined;
   const isPrivate = privacy?.kind !== undefined && privacy.kind !== 'none';
   const best = data.data?.evaluations.filter((one) => one.is_best) ?? [];
+  const wanted = (task.description['stop'] as { rounds?: number } | undefined)?.rounds ?? 0;
+  const end = task.state === 'active' && task.rounds_committed >= FAR_ENOUGH * wanted ? wanted : undefined;
+  const shape = data.data && { series: data.data, over, smoothing, isLog, end: end || undefined };
+  const hasCurves = data.data && data.data.points.length >= 2;
+  // The charts are drawn again only if they change, not whenever the page learns something else about the task.
+  const drawn = [data.data, over, smoothing, isLog, end];
+  const telling = useMemo(() => shape && <Telling {...shape} />, drawn);
+  const others = useMemo(() => shape && <Others {...shape} />, drawn);
   return (
     <>
-      <Card
-        title="Learning"
-        note="Clients measure training loss and accuracy while they train, on weights that change with every step. Evaluations measure the versions themselves."
-        actions={
-          <div class="switch" role="group" aria-label="X axis">
-            {(['versions', 'time', 'bytes'] as const).map((one) => (
-              <button
-                key={one}
-                type="button"
-                aria-pressed={over === one}
-                disabled={one === 'bytes' && isPrivate}
-                onClick={() => setOver(one)}
-              >
-                {one}
-              </button>
-            ))}
-          </div>
-        }
-      >
-        <Loaded data={data}>
-          {(series) =>
-            series.points.length < 2 ? (
-              <Empty>
-                <p>Curves appear after the first committed round.</p>
-              </Empty>
-            ) : (
-              <Charts series={series} over={over} />
-            )
+      <div class="split">
+        <Card
+          title="Learning"
+          note="Clients measure while they train, on weights that change with every step. Evaluations measure the versions themselves."
+          actions={
+            <div class="switch" role="group" aria-label="X axis">
+              {(['versions', 'time', 'bytes'] as const).map((one) => (
+                <button
+                  key={one}
+                  type="button"
+                  aria-pressed={over === one}
+                  disabled={one === 'bytes' && isPrivate}
+                  onClick={() => setOver(one)}
+                >
+                  {one}
+                </button>
+              ))}
+            </div>
           }
-        </Loaded>
-      </Card>
+        >
+          <Loaded data={data}>
+            {() =>
+              hasCurves && shape ? (
+                <>
+                  {telling}
+                  <ChartTools smoothing={smoothing} setSmoothing={setSmoothing} isLog={isLog} setLog={setLog} />
+                </>
+              ) : (
+                <Empty>
+                  <h3>The learning curve appears here</h3>
+                  <p>It begins with the first committed round, and shows how well every version does.</p>
+                </Empty>
+              )
+            }
+          </Loaded>
+        </Card>
+        <div>{aside}</div>
+      </div>
+      {hasCurves && shape && <Card title="More curves">{others}</Card>}
       {best.length > 0 && (
         <Card title="Best versions" note="The best evaluated versions by the task's metric.">
           <Facts
             facts={best.map((one): [string, string] => [
-              `${one.source}: version ${one.version}`,
-              `${named(one)}${percent(one.accuracy)} correct, loss ${number(one.mean_loss)}, ${examples(one)}`,
+              `${one.source.replace('_', ' ')}: version ${one.version}`,
+              `${named(one)}${measure('accuracy', one.accuracy)} correct, loss ${measure('loss', one.mean_loss)}, ${examples(one)}`,
             ])}
           />
         </Card>
@@ -71,7 +94,7 @@ export function Curves({ task }: { task: Task }) {
 
 /** The value of the task's metric, unless it is the accuracy or the loss, which are shown anyway. */
 function named(one: Evaluation): string {
-  return isShown(one.metric) ? '' : `${words(one.metric)} ${number(one.metrics[one.metric])}, `;
+  return isShown(one.metric) ? '' : `${metricName(one.metric)} ${measure(one.metric, one.metrics[one.metric])}, `;
 }
 
 function isShown(metric: string): boolean {
@@ -85,10 +108,10 @@ function examples(one: Evaluation): string {
     : `${count(one.example_count)} examples`;
 }
 
-function axis(points: SeriesPoint[], over: Over): Axis {
+export function axis(points: SeriesPoint[], over: Over, end?: number): Axis {
   switch (over) {
     case 'versions':
-      return { label: 'Version', unit: '', values: points.map((point) => point.version), isWhole: true };
+      return { label: 'Version', unit: '', values: points.map((point) => point.version), isWhole: true, end };
     case 'time':
       return { label: 'Released', unit: 'time', values: points.map((point) => point.created_at) };
     case 'bytes':
@@ -97,66 +120,106 @@ function axis(points: SeriesPoint[], over: Over): Axis {
 }
 
 /** A metric of each version, one line for each source that measured it, with gaps for versions that it did not evaluate. */
-function evaluated(series: Series, metric: string, unit: string): Line[] {
+function evaluated(series: Series, metric: string): Line[] {
   const measured = series.evaluations.filter((one) => one.metrics[metric] !== undefined);
   return [...new Set(measured.map((one) => one.source))].map((source) => {
     const values = new Map(measured.filter((one) => one.source === source).map((one) => [one.version, one.metrics[metric]]));
     return {
-      label: `Evaluation, ${source.replace('_', ' ')}`,
-      unit,
+      label: `${capital(metricName(metric))} ${measuredOn(source)}`,
+      unit: unitOf(metric),
       values: series.points.map((point) => values.get(point.version) ?? null),
     };
   });
 }
 
-function Charts({ series, over }: { series: Series; over: Over }) {
-  const { points } = series;
-  const x = axis(points, over);
-  const lines = (of: 'accuracy' | 'loss', unit: string): Line[] => [
-    { label: 'Training', unit, values: points.map((point) => point[of] ?? null) },
-    ...evaluated(series, of, unit),
-  ];
-  const own = series.evaluations[0]?.metric;
-  const hasStaleness = points.some((point) => point.staleness_max > 0);
+function unitOf(metric: string): string {
+  return isShare(metric) ? 'share' : metric === 'loss' ? 'mean' : '';
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** One chart of a metric: the clients' values while they train, if they report them, and the evaluations. */
+function Metric({ metric, ...shape }: Shape & { metric: string }) {
+  const { series, over, end } = shape;
+  const lines = evaluated(series, metric);
+  if (metric === 'accuracy' || metric === 'loss')
+    lines.unshift({
+      label: `${capital(metric)} while training`,
+      unit: unitOf(metric),
+      values: series.points.map((point) => point[metric] ?? null),
+    });
+  const title = capital(metricName(metric));
+  return (
+    <Chart
+      title={title}
+      x={axis(series.points, over, end)}
+      yUnit={isShare(metric) ? `${title} (%)` : metric === 'loss' ? 'Loss (mean)' : title}
+      lines={lines}
+      empty={NO_METRICS}
+      smoothing={shape.smoothing}
+      isLog={shape.isLog && !isShare(metric)}
+    />
+  );
+}
+
+function told(series: Series): string {
+  return headline(series)?.metric ?? 'accuracy';
+}
+
+function Telling(shape: Shape) {
   return (
     <>
-      {series.stride > 1 && <p class="note">The charts show one in {series.stride} versions, and the newest.</p>}
-      <div class="columns">
-        <Chart title="Accuracy" x={x} yUnit="Accuracy (share correct)" lines={lines('accuracy', 'share correct')} empty={NO_METRICS} />
-        <Chart title="Loss" x={x} yUnit="Loss (mean)" lines={lines('loss', 'mean')} empty={NO_METRICS} />
-        {own && !isShown(own) && (
-          <Chart title={words(own)} x={x} yUnit={words(own)} lines={evaluated(series, own, '')} empty={NO_METRICS} />
-        )}
+      {shape.series.stride > 1 && <p class="note">The charts show one in {shape.series.stride} versions, and the newest.</p>}
+      <Metric metric={told(shape.series)} {...shape} />
+    </>
+  );
+}
+
+function Others(shape: Shape) {
+  const { series, over, end, smoothing, isLog } = shape;
+  const { points } = series;
+  const x = axis(points, over, end);
+  const own = series.evaluations[0]?.metric ?? 'accuracy';
+  const metrics = ['accuracy', 'loss', own].filter((one, index, all) => one !== told(series) && all.indexOf(one) === index);
+  const hasStaleness = points.some((point) => point.staleness_max > 0);
+  return (
+    <div class="columns">
+      {metrics.map((metric) => (
+        <Metric key={metric} metric={metric} {...shape} />
+      ))}
+      <Chart
+        title="Updates combined"
+        x={x}
+        yUnit="Updates"
+        lines={[{ label: 'Updates', unit: 'updates', values: points.map((point) => point.clients ?? null), isBar: true, isWhole: true }]}
+      />
+      <Chart
+        title="Model change"
+        x={x}
+        yUnit="Distance (L2)"
+        smoothing={smoothing}
+        isLog={isLog}
+        lines={[
+          {
+            label: 'From the previous version',
+            unit: 'L2',
+            values: points.map((point) => (point.version === 0 ? null : point.change_norm)),
+          },
+        ]}
+      />
+      {hasStaleness && (
         <Chart
-          title="Updates combined"
+          title="Staleness"
           x={x}
-          yUnit="Updates"
-          lines={[{ label: 'Updates', unit: 'updates', values: points.map((point) => point.clients ?? null), isBar: true, isWhole: true }]}
-        />
-        <Chart
-          title="Model change"
-          x={x}
-          yUnit="Distance (L2)"
+          yUnit="Age (versions)"
           lines={[
-            {
-              label: 'From the previous version',
-              unit: 'L2',
-              values: points.map((point) => (point.version === 0 ? null : point.change_norm)),
-            },
+            { label: 'Mean age of an update', unit: 'versions', values: points.map((point) => point.mean_staleness) },
+            { label: 'Oldest update', unit: 'versions', values: points.map((point) => point.staleness_max) },
           ]}
         />
-        {hasStaleness && (
-          <Chart
-            title="Staleness"
-            x={x}
-            yUnit="Age (versions)"
-            lines={[
-              { label: 'Mean', unit: 'versions', values: points.map((point) => point.mean_staleness) },
-              { label: 'Oldest', unit: 'versions', values: points.map((point) => point.staleness_max) },
-            ]}
-          />
-        )}
-      </div>
-    </>
+      )}
+    </div>
   );
 }

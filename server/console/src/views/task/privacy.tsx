@@ -1,12 +1,11 @@
-import { get } from '../../api/client';
 import type { Statement, Task } from '../../api/types';
 import { Card, Facts, Link, Loaded, Meter } from '../../components';
 import { count, number } from '../../format';
-import { useData } from '../../live';
+import { versionsLeft } from '../../insight/projection';
+import type { Data } from '../../live';
 
 /** The task's privacy promise, the budget it has spent, and when the budget will run out. */
-export function Privacy({ task }: { task: Task }) {
-  const data = useData(`statement ${task.id}`, (signal) => get<Statement>(`/tasks/${task.id}/privacy`, signal), task.id);
+export function Privacy({ task, data }: { task: Task; data: Data<Statement> }) {
   return (
     <Card title="Privacy">
       <Loaded data={data}>
@@ -30,7 +29,7 @@ export function Privacy({ task }: { task: Task }) {
 function Budget({ statement }: { statement: Statement }) {
   const spent = statement.epsilon_spent ?? 0;
   const budget = statement.epsilon_budget ?? 0;
-  const end = projectedEnd(statement);
+  const end = projectedEnd(versionsLeft(statement));
   return (
     <>
       <Meter
@@ -53,18 +52,8 @@ function Budget({ statement }: { statement: Statement }) {
   );
 }
 
-/**
- * Estimates the number of versions after which the budget is spent at the current rate. Under zero-concentrated
- * differential privacy, rho grows in proportion to the number of versions, and
- * epsilon(rho) = rho + 2·sqrt(rho·ln(1/delta)) (Bun and Steinke 2016, proposition 1.3). The accountant's own
- * conversion is tighter, so the estimate is a lower bound.
- */
-function projectedEnd(statement: Statement): string | null {
-  const { rho_spent: rho, epsilon_budget: budget, delta, releases, participations_max: cap } = statement;
-  if (!rho || !budget || !delta || releases === 0) return null;
-  if (cap && releases >= cap) return 'never: the limit on participations keeps the task within its budget';
-  const l = Math.log(1 / delta);
-  const allowed = (Math.sqrt(l + budget) - Math.sqrt(l)) ** 2;
-  const left = Math.floor((allowed / rho) * releases) - releases;
+function projectedEnd(left: number | undefined): string | undefined {
+  if (left === undefined) return undefined;
+  if (left === Infinity) return 'never: the limit on participations keeps the task within its budget';
   return left > 0 ? `after about ${count(left)} more versions at the earliest` : 'about now';
 }

@@ -2,10 +2,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { get } from '../../api/client';
 import { isOver, type Round, type Task } from '../../api/types';
-import { Card, Empty, Link, LongList, State } from '../../components';
-import { at, count, words } from '../../format';
+import { Ago, Card, Empty, Link, LongList, State } from '../../components';
+import { count, words } from '../../format';
+import { useDensity } from '../../theme';
 
-const ROW_HEIGHT = 40;
 const PAGE = 100;
 /** The maximum number of cached pages, so that a page left open for a day does not keep all of the day's rounds. */
 const PAGES_MAX = 30;
@@ -53,13 +53,14 @@ export function Rounds({ task }: { task: Task }) {
     <Card title="Rounds">
       {total === 0 ? (
         <Empty>
-          <p>A round opens when the task is active, and starts when enough clients are waiting.</p>
+          <h3>No round yet</h3>
+          <p>A round opens when the task is active, and starts when enough clients are waiting. Each will have a line here.</p>
         </Empty>
       ) : (
         <LongList
           caption="Rounds, newest first"
           total={total}
-          height={ROW_HEIGHT}
+          height={useDensity() === 'compact' ? 32 : 40}
           head={
             <div class="row rounds-row" role="row">
               {['Round', 'Purpose', 'Phase', 'Cohort', 'Accepted', 'Version', 'Opened'].map((name) => (
@@ -93,7 +94,7 @@ function Row({ number, round, index }: { number: number; round: Round | undefine
       <span role="cell">{shown(round?.cohort)}</span>
       <span role="cell">{shown(round?.accepted)}</span>
       <span role="cell">{shown(round?.version)}</span>
-      <span role="cell">{round && at(round.created_at)}</span>
+      <span role="cell">{round && <Ago at={round.created_at} />}</span>
     </div>
   );
 }

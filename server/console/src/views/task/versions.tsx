@@ -2,10 +2,11 @@ import { useState } from 'preact/hooks';
 
 import { get, send } from '../../api/client';
 import type { Task, Version } from '../../api/types';
-import { Action, Button, Card, ErrorNote, Loaded, Table, Time } from '../../components';
+import { Action, Ago, Button, Card, Loaded, Table } from '../../components';
 import { count, number, percent } from '../../format';
 import { useData } from '../../live';
 import { may } from '../../session';
+import { Difference } from './difference';
 
 const PAGE = 20;
 const WITHHELD =
@@ -23,11 +24,11 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
       old.some((one) => one.number === version.number) ? old.filter((one) => one.number !== version.number) : [...old.slice(-1), version],
     );
   return (
-    <Card title="Model versions" note="Choose two to see what changed between them.">
+    <Card title="Model versions" note="Choose two to see their metrics side by side, and what changed between them.">
       <Loaded data={data}>
         {(versions) => (
           <>
-            {compared.length === 2 && <Difference versions={compared} />}
+            {compared.length === 2 && <Difference task={task} versions={compared} />}
             <Table
               caption="Model versions, newest first"
               rows={versions}
@@ -50,7 +51,7 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                 { name: 'Loss', isNumber: true, show: (version) => number(version.mean_loss) },
                 { name: 'Examples', isNumber: true, show: (version) => number(version.example_count) },
                 { name: 'Change (L2)', isNumber: true, show: (version) => number(version.change_norm) },
-                { name: 'Released', show: (version) => <Time at={version.created_at} /> },
+                { name: 'Released', show: (version) => <Ago at={version.created_at} /> },
                 {
                   name: 'ONNX',
                   show: (version) => (
@@ -106,35 +107,5 @@ function RollBack({ task, version, changed }: { task: Task; version: Version; ch
     <Action act={() => send('POST', `/tasks/${task.id}/roll-back`, { version: version.number })} done={changed} confirm={confirm}>
       Roll back
     </Action>
-  );
-}
-
-function Difference({ versions }: { versions: Version[] }) {
-  const [a, b] = [...versions].sort((one, other) => one.number - other.number);
-  if (!a || !b) return <ErrorNote error={new Error('Choose two versions.')} />;
-  const rows: { name: string; of: (version: Version) => number | null | undefined; show: (value: number | null | undefined) => string }[] =
-    [
-      { name: 'Accuracy', of: (version) => version.accuracy, show: percent },
-      { name: 'Loss', of: (version) => version.mean_loss, show: number },
-      { name: 'Examples', of: (version) => version.example_count, show: number },
-      { name: 'Mean staleness', of: (version) => version.mean_staleness, show: number },
-      { name: 'Change (L2)', of: (version) => version.change_norm, show: number },
-    ];
-  const difference = (row: (typeof rows)[number]) => {
-    const [old, now] = [row.of(a), row.of(b)];
-    return old === null || old === undefined || now === null || now === undefined ? '–' : `${now >= old ? '+' : ''}${row.show(now - old)}`;
-  };
-  return (
-    <Table
-      caption={`Versions ${a.number} and ${b.number}`}
-      rows={rows}
-      keyOf={(row) => row.name}
-      columns={[
-        { name: 'Metric', show: (row) => row.name },
-        { name: `Version ${a.number}`, isNumber: true, show: (row) => row.show(row.of(a)) },
-        { name: `Version ${b.number}`, isNumber: true, show: (row) => row.show(row.of(b)) },
-        { name: 'Difference', isNumber: true, show: difference },
-      ]}
-    />
   );
 }

@@ -19,6 +19,7 @@ pub async fn summary(storage: &Storage, task: TaskRecord) -> Result<TaskSummary,
         rounds_wanted: task.description.stop.rounds,
         name: task.description.name,
         population: task.description.population,
+        model: task.model,
         created_at: task.created_at,
     })
 }
