@@ -141,7 +141,8 @@ async fn what_a_client_keeps_for_any_algorithm_survives_a_kill() {
         (json!({ "model_contrast": { "features": "activated" } }), plain.clone(), [1, 0]),
         (json!({ "elastic_averaging": { "alpha": 0.5 } }), plain, [1, 0]),
     ];
-    let moments = &[ClientMoment::TrainingGoesOn, ClientMoment::Accepted];
+    // The second training uses what the first one has left. It is killed while it trains, and when it has trained.
+    let moments = &[ClientMoment::Accepted, ClientMoment::TrainingGoesOn, ClientMoment::Trained];
     let scenes = scenes.map(|(plan, finalizer, kept)| Scene { plan, finalizer, clients: 1, moments, kept });
     join_all(scenes.map(survives)).await;
 }
@@ -179,11 +180,24 @@ async fn kill_often(
     let mut moments = scene.moments.to_vec();
     moments.rotate_left(part);
     let mut client = start_client(deployment, states, (part, scene.clients), moments[0]);
-    let mut line = 0;
+    let (mut line, mut kept) = (0, None);
+    let keeps = states.path().join(part.to_string()).join("personal").join(deployment.task.id.to_string());
     for (kill, moment) in moments.iter().copied().enumerate() {
         patiently(&format!("{moment:?}"), client.halted(line)).await;
         client.kill().await;
         digests.collect(&client);
+        // Between the kills of one training, it stays what the training before has left.
+        if moment == ClientMoment::TrainingGoesOn {
+            kept = std::fs::read(&keeps).ok();
+            assert!(
+                kept.is_some() || moments[0] != ClientMoment::Accepted,
+                "the first training has left nothing"
+            );
+        } else if moment == ClientMoment::Trained
+            && let Some(kept) = kept.take()
+        {
+            assert!(std::fs::read(&keeps).is_ok_and(|now| now == kept), "what a client keeps has changed");
+        }
         line = client.events.len();
         client.config.halt_at = moments.get(kill + 1).copied();
         client.restart();

@@ -7,6 +7,7 @@ use std::{
 
 use folkmoot_protocol::{ClientId, PopulationName};
 use folkmoot_session::Session;
+use futures::executor::block_on;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::Mutex, task::spawn_blocking};
 
@@ -37,7 +38,7 @@ impl Enrolment {
 /// The name of the lock file. It also marks a directory as a client's.
 const LOCK: &str = "directory.lock";
 
-/// The small files of a state directory. The directory stays locked as long as this lives.
+/// The small files of a state directory. The directory stays locked as long as this lives. Dropping it waits for a write that has begun.
 #[derive(Debug)]
 pub(crate) struct StateStore {
     directory: PathBuf,
@@ -109,7 +110,7 @@ impl StateStore {
         }
     }
 
-    /// Stores the session. Once it has begun, it ends even if the future is dropped: a write cannot be cancelled.
+    /// Stores the session. If the future is dropped, a write that has begun goes on, because it cannot be cancelled.
     pub async fn save_session(&self, session: &Session) -> Result<(), StorageError> {
         let (path, json) = (self.session_path(), session.to_json());
         let writing = Arc::clone(&self.writing).lock_owned().await;
@@ -198,6 +199,13 @@ impl StateStore {
     /// Returns the path of a subdirectory for larger files.
     pub fn subdirectory(&self, name: &str) -> PathBuf {
         self.directory.join(name)
+    }
+}
+
+impl Drop for StateStore {
+    fn drop(&mut self) {
+        // Otherwise the write could replace the session of the next client in this directory.
+        drop(block_on(self.writing.lock()));
     }
 }
 

@@ -96,7 +96,10 @@ impl Inputs {
         let shared =
             assignment.control_variate.map(|artifact| parse_values(&read(artifact)?, count)).transpose()?;
         let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
-        let replica = own.replica_from(part, &starting_weights);
+        let replica = match plan.work {
+            Work::Training => own.replica_from(part, &starting_weights),
+            Work::Evaluation => None,
+        };
         let metric_sums = assignment.metric_sums;
         Ok(Self {
             plan,

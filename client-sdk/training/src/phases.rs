@@ -194,7 +194,7 @@ impl Phases {
 /// Contrasts the training with the client's last local model, if the plan does so and there is one.
 fn contrasted(mut trainer: Trainer, inputs: &Inputs) -> Result<Trainer, WorkError> {
     if let (Some(_), Some(previous)) = (&inputs.plan.training.model_contrast, &inputs.replica) {
-        trainer.contrast_with(previous.clone()).map_err(refused)?;
+        trainer.contrast_with(previous).map_err(|error| misfit(&error))?;
     }
     Ok(trainer)
 }

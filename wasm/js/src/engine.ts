@@ -75,10 +75,14 @@ export function engineForPlan(engine: Engine, plan: Uint8Array | undefined): Eng
   return /"(secure_aggregation|committee)"/.test(text) ? loadMasks() : engine;
 }
 
-/** Returns the module that reads this plan and its ONNX model. The module with secure aggregation reads every model. */
+/**
+ * Returns the module that reads this plan and its ONNX model. The module with secure aggregation reads every model. The small one finds no
+ * values inside of a model, which a plan may name.
+ */
 export async function engineFor(engine: Engine, plan: Uint8Array, onnx: Uint8Array): Promise<Engine> {
   const reader = await engineForPlan(engine, plan);
-  return reader === engine && engine.needsCompleteImporter(onnx) ? loadComplete() : reader;
+  const namesValue = /"(output|model_contrast)":/.test(new TextDecoder().decode(plan));
+  return reader === engine && (namesValue || engine.needsCompleteImporter(onnx)) ? loadComplete() : reader;
 }
 
 /** Opens a stored session, or a new one. Throws a `ModuleError` if the session needs a module that cannot be loaded now. */

@@ -119,7 +119,7 @@ impl Processor {
             limit.check(full_batch, gradients.memory_bytes())?;
             (self.gradients, self.contrast) = (gradients, contrast);
         }
-        self.contrast_with(None);
+        self.contrast_with(&[]);
         if self.batch.memory_bytes() != batch_bytes {
             self.batch = Batch::with_room_for(full_batch, examples);
         }
@@ -173,8 +173,8 @@ impl Processor {
         self.augmenter = augmenter;
     }
 
-    /// Contrasts each later step with the client's last local model, if the plan does so. `None` if there is none.
-    pub(crate) fn contrast_with(&mut self, previous: Option<Vec<f32>>) {
+    /// Contrasts each later step with the client's last local model, if the plan does so. It is empty if there is none.
+    pub(crate) fn contrast_with(&mut self, previous: &[f32]) {
         if let Some(contrast) = &mut self.contrast {
             contrast.set_previous(previous);
         }
@@ -294,7 +294,8 @@ impl Processor {
         let is_due = self.curvature.is_none_or(|curvature| curvature.is_due(request.number));
         if let Some(probe) = self.probe.as_mut().filter(|_| is_due) {
             probe.keep(weights, self.gradients.gradients().map(|(range, _)| range));
-            let mut products = Products { gradients: &mut self.gradients, batch, input, probe };
+            let mut products =
+                Products { gradients: &mut self.gradients, batch, input, beside: &mut beside, probe };
             let gradient = match (&self.newton, self.curvature) {
                 (Some(newton), _) => products.newton_step(newton, request, measured.loss, weights, observe),
                 (None, Some(curvature)) => {

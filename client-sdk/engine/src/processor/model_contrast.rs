@@ -12,26 +12,30 @@ use folkmoot_loss::loss::Contrast;
 pub(crate) struct ModelContrast {
     /// The model up to the features.
     forward: Forward,
-    /// All weights of the last local model; `None` if the client has none, which the version then replaces.
-    previous: Option<Vec<f32>>,
+    /// All weights of the last local model. Empty if the client has none, which the version then replaces.
+    previous: Vec<f32>,
     /// The features in both, `[batch, …]` each.
     features: [Vec<f32>; 2],
 }
 
 impl ModelContrast {
-    /// Prepares for full batches of `full_batch` examples.
+    /// Prepares for full batches of `full_batch` examples, with room for a last local model.
     ///
     /// # Errors
     /// Returns a [`StepError`] if the model has no such features, or cannot be compiled.
     pub(crate) fn new(model: &Model, contrast: &Contrast, full_batch: usize) -> Result<Self, StepError> {
-        let mut forward = Forward::new(&with_features(model, &contrast.features)?);
+        let model = with_features(model, &contrast.features)?;
+        let count = full_batch * model.output_shape().iter().product::<usize>();
+        let mut forward = Forward::new(&model);
         forward.prepare(full_batch)?;
-        Ok(Self { forward, previous: None, features: Default::default() })
+        let previous = Vec::with_capacity(model.parameter_count());
+        Ok(Self { forward, previous, features: [0, 1].map(|_| Vec::with_capacity(count)) })
     }
 
-    /// Sets the weights of the last local model, flat in schema order.
-    pub(crate) fn set_previous(&mut self, previous: Option<Vec<f32>>) {
-        self.previous = previous;
+    /// Sets the weights of the last local model, flat in schema order; empty if there is none.
+    pub(crate) fn set_previous(&mut self, previous: &[f32]) {
+        self.previous.clear();
+        self.previous.extend_from_slice(previous);
     }
 
     /// Computes the features of a batch of examples. `version` has all weights of the version.
@@ -48,9 +52,9 @@ impl ModelContrast {
         let found = self.forward.run(version, features, rows)?;
         of_version.clear();
         of_version.extend_from_slice(found);
-        let found = match &self.previous {
-            Some(previous) => self.forward.run(previous, features, rows)?,
-            None => of_version,
+        let found = match &self.previous[..] {
+            [] => of_version,
+            previous => self.forward.run(previous, features, rows)?,
         };
         of_previous.clear();
         of_previous.extend_from_slice(found);
@@ -64,7 +68,8 @@ impl ModelContrast {
 
     /// Returns the number of bytes that the last local model, the programs and the features take.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let kept = self.features.iter().chain(&self.previous).map(Vec::capacity).sum::<usize>();
+        let [version, previous] = &self.features;
+        let kept: usize = [&self.previous, version, previous].map(Vec::capacity).iter().sum();
         kept * size_of::<f32>() + self.forward.memory_bytes()
     }
 }
@@ -89,6 +94,13 @@ impl Model {
     /// # Errors
     /// Returns [`FitError::Features`].
     pub fn check_contrast(&self, plan: &TrainingPlan) -> Result<(), FitError> {
-        plan.model_contrast.as_ref().map_or(Ok(()), |one| with_features(self, &one.features).map(|_| ()))
+        let Some(contrast) = &plan.model_contrast else { return Ok(()) };
+        let shape = with_features(self, &contrast.features)?.output_shape().to_vec();
+        if shape.iter().product::<usize>() < 2 {
+            let name = &contrast.features;
+            let reason = format!("`{name}` is one number, whose cosine with another is 1 or -1");
+            return Err(FitError::Features { reason });
+        }
+        Ok(())
     }
 }

@@ -21,6 +21,7 @@ pub(crate) struct Products<'a> {
     pub(crate) gradients: &'a mut Gradients,
     pub(crate) batch: &'a mut Batch,
     pub(crate) input: StepInput<'a>,
+    pub(crate) beside: &'a mut Beside<'a>,
     /// Has kept the weights of the step.
     pub(crate) probe: &'a Probe,
 }
@@ -153,8 +154,7 @@ impl Products<'_> {
                 *weight = (f64::from(*weight) + factor * element) as f32;
             }
         }
-        let measured =
-            self.gradients.run(&self.input, self.batch, &mut Beside::default(), weights, observe)?;
+        let measured = self.gradients.run(&self.input, self.batch, self.beside, weights, observe)?;
         Ok(measured.loss)
     }
 

@@ -40,7 +40,7 @@ pub struct Inspection {
     /// The cost of the forward pass alone.
     pub forward: Cost,
     /// The cost of the forward pass, the loss and all gradients; twice that with sharpness-aware minimisation, and
-    /// that of all gradients that a step of Newton's method may compute.
+    /// that of all gradients that a step of Newton's method or Sophia may compute. A contrast with other models is not counted.
     pub step: Cost,
     /// The memory of a training run with this plan, in bytes.
     pub memory: StepMemory,

@@ -149,7 +149,7 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "alpha": 0.5 }])))]
     pub elastic_averaging: Option<ElasticAveraging>,
-    /// A term of the loss that keeps what the model makes of an example near to what the version makes of it (MOON).
+    /// A term of the loss that keeps the features of an example near to those in the version (MOON).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "features": "relu_1" }])))]
     pub model_contrast: Option<Box<ModelContrast>>,
@@ -309,6 +309,7 @@ fn is_one(number: &u32) -> bool {
 }
 
 mod contradictions;
+mod cost;
 #[cfg(test)]
 mod local_rules_tests;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The work of an assignment, from cached blobs to the update.
 
 mod clusters;
+mod contrast;
 mod drift;
 mod evaluation;
 mod example_privacy;

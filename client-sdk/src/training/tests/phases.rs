@@ -31,13 +31,13 @@ fn scene_within(personal: PersonalTraining, time_limit_seconds: Option<f32>) -> 
     })
 }
 
-fn begin(scene: &mut Scene, number: u8) {
+pub(super) fn begin(scene: &mut Scene, number: u8) {
     let assignment_id = AssignmentId::from_random_bytes([number; 16]);
     scene.local.assignment = Assignment { assignment_id, ..scene.local.assignment.clone() };
 }
 
 /// Trains the next assignment, and keeps what it leaves.
-fn train(scene: &mut Scene, number: u8) -> FinishedWork {
+pub(super) fn train(scene: &mut Scene, number: u8) -> FinishedWork {
     begin(scene, number);
     let (done, _) = scene.train();
     prepare(&done, &scene.local.work).unwrap();
@@ -130,7 +130,7 @@ fn a_killed_training_goes_on_in_either_phase() {
 }
 
 /// Stops a training after some steps, and returns the progress and the bytes that it stores.
-fn stopped(inputs: &Inputs, assignment: &Assignment, steps: u64) -> (u64, Vec<u8>) {
+pub(super) fn stopped(inputs: &Inputs, assignment: &Assignment, steps: u64) -> (u64, Vec<u8>) {
     let mut training = Training::begin(inputs, assignment, &examples(10), None).unwrap();
     while training.progress().step < steps {
         block_on(training.advance(&|| Duration::ZERO)).unwrap();

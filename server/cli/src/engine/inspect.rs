@@ -29,9 +29,9 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
     let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
-    let values = if args.values { model.inner_values().map_err(failed(&args.model))? } else { Vec::new() };
+    let values = args.values.then(|| model.inner_values()).transpose().map_err(failed(&args.model))?;
     let value = |(operator, ModelOutput { name, shape, .. })| Value { name, operator, shape };
-    let values = values.into_iter().map(value).collect();
+    let values = values.map(|values| values.into_iter().map(value).collect());
     args.output.print(&Inspected { data_files: file.data_files, inspection, values }, text)
 }
 
@@ -44,8 +44,8 @@ struct Inspected {
     #[serde(flatten)]
     inspection: Inspection,
     /// The values inside of the model, if they were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    values: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<Value>>,
 }
 
 /// A value inside of a model.
@@ -65,9 +65,9 @@ fn text(inspected: &Inspected) -> String {
     let others = inspection.outputs.join(", ");
     let several = if others.is_empty() { others } else { format!("{}, of {others}", inspection.output) };
     let memory = &inspection.memory;
-    let listed = match values.is_empty() {
-        true => String::new(),
-        false => {
+    let listed = match values {
+        None => String::new(),
+        Some(values) => {
             let row = |value: &Value| {
                 [value.name.clone(), value.operator.clone(), format!("[N{}]", dims(&value.shape))]
             };

@@ -82,8 +82,12 @@ fn nothing(only: &NamedTask, left_out: &[LeftOut]) -> CliError {
             let message = format!("there is nothing to compare: `{}` is the same as the task", only.name);
             CliError::with_remedy(message, "give a variant that changes the task")
         }
-        [one, ..] => {
-            let message = format!("no variant fits the task; `{}`: {}", one.variant, one.reasons.join("; "));
+        _ => {
+            let list: String = left_out
+                .iter()
+                .map(|one| format!("\n\nleft out: {}: {}", one.variant, one.reasons.join("; ")))
+                .collect();
+            let message = format!("there is nothing to compare with `{}`{list}", only.name);
             CliError::with_remedy(message, "change the task as each fault says, or give other variants")
         }
     }

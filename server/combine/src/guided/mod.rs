@@ -48,10 +48,10 @@ pub(super) fn means(mut rows: Rows<'_>, guide: &Guide<'_>, visit: &mut Visit<'_>
 }
 
 impl Guide<'_> {
-    /// Returns the clients' plan for the coordinator, which has no GPU and reads no clock.
+    /// Returns the clients' plan for the coordinator, which has no GPU, reads no clock and has no last local model.
     fn plan(&self) -> TrainingPlan {
         let plan = self.description.client_training();
-        TrainingPlan { precision: Precision::Single, time_limit_seconds: None, ..plan }
+        TrainingPlan { precision: Precision::Single, time_limit_seconds: None, model_contrast: None, ..plan }
     }
 
     /// Returns the clients' plan without all that would change a gradient or choose and change examples. The coordinator's own
@@ -71,7 +71,6 @@ impl Guide<'_> {
             curriculum: None,
             small_loss_selection: None,
             personal_training: None,
-            model_contrast: None,
             ..self.plan()
         }
     }

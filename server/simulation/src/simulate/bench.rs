@@ -282,8 +282,8 @@ impl Bench {
             self.trainer((lesson, training.width), start, examples, seed).map_err(|error| failed(&error))?;
         if let Some(replica) = &training.replica {
             match lesson.plan.training.model_contrast {
-                Some(_) => trainer.contrast_with(replica.to_vec()),
-                None => trainer.begin_at(replica).map_err(Into::into),
+                Some(_) => trainer.contrast_with(replica),
+                None => trainer.begin_at(replica),
             }
             .map_err(|error| failed(&error))?;
         } else if !comes_first {

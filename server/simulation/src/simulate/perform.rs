@@ -373,8 +373,8 @@ impl Amount {
         let first = first.map(|epochs| Self::of_phase(&plan.training, epochs, held));
         let (steps, gradients) =
             personal.map_or((1, 1), |one| (one.steps_per_batch().into(), one.gradients_per_step().into()));
-        let gradients: u64 = u64::max(gradients, plan.training.optimizer.gradients_per_step().into());
         let shared = Self::of_phase(&plan.training, plan.training.epochs, held).times(steps, gradients);
+        let shared = Self { examples: plan.training.gradients_for(shared.examples), ..shared };
         first.into_iter().fold(shared, |sum, phase| Self {
             examples: sum.examples + phase.examples,
             steps: sum.steps + phase.steps,

@@ -140,7 +140,7 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
         setting: format!(
             "Here: the 1,797 digits and a perceptron 64-64-10 (there a CNN), {CLIENTS} clients, all in each of {rounds} rounds, E = {EPOCHS}, B = {BATCH}, \
              plain SGD of rate {RATE} (there with momentum 0.9, which SCAFFOLD does not allow here), mu = {MU}; MOON has \
-             the weight 1 and the temperature 0.5, and contrasts the hidden layer. With \"1 label\", \
+             the weight 1 and the temperature 0.5, and contrasts the hidden layer, without the paper's projection head. With \"1 label\", \
              each client has one shard of the sorted digits."
         ),
         target: None,

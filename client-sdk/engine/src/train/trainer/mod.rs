@@ -104,7 +104,7 @@ impl TrainingOutcome {
 /// The result depends only on the arguments of [`Trainer::new`]. A training that was stopped with
 /// [`Trainer::checkpoint`] and resumed with [`Trainer::resume`] gives a bit-identical result. With example privacy, the
 /// result also depends on secret random numbers, which cannot be repeated. A step allocates memory only if its batch
-/// size is new, because the program for that size is compiled then. With gradient accumulation, a step consists of
+/// size is new, because the program for that size is compiled then, or if an optimizer or a contrast needs vectors of its own. With gradient accumulation, a step consists of
 /// several batches and never stops between them.
 pub struct Trainer {
     plan: TrainingPlan,
@@ -241,12 +241,11 @@ impl Trainer {
     /// with a contrast trains as if it had none. Call it before the first step, and after [`Trainer::resume`].
     ///
     /// # Errors
-    /// Returns a [`FitError`] unless there is one finite number for each parameter, and a [`TrainError::Memory`] if the plan does not allow as
-    /// much memory.
-    pub fn contrast_with(&mut self, previous: Vec<f32>) -> Result<(), TrainError> {
-        check_weights(&self.processor.source().model, &previous)?;
-        self.processor.contrast_with(Some(previous));
-        self.check_memory()
+    /// Returns a [`FitError`] unless there is one finite number for each parameter.
+    pub fn contrast_with(&mut self, previous: &[f32]) -> Result<(), FitError> {
+        check_weights(&self.processor.source().model, previous)?;
+        self.processor.contrast_with(previous);
+        Ok(())
     }
 
     /// Begins with these weights, flat in schema order, instead of the starting weights, to which the delta remains relative. Call it

@@ -13,7 +13,7 @@ use crate::train::checkpoint::{self, Checkpoint};
 
 impl Trainer {
     /// Resumes training from a [`Trainer::checkpoint`]. All other arguments must be those of the interrupted training.
-    /// Afterwards, set the gradient correction and the secret random number generator again.
+    /// Afterwards, set the gradient correction, the last local model of a contrast and the secret random number generator again.
     ///
     /// # Errors
     /// Returns [`TrainError::Checkpoint`] if the bytes are damaged or from another training run, and the errors of

@@ -3,16 +3,16 @@ use serde::{Deserialize, Serialize};
 use crate::limits::TENSOR_NAME_BYTES_MAX;
 use crate::plan::fault::Faults;
 
-/// Model-contrastive training (MOON: Li, He and Song 2021, "Model-contrastive federated learning", equation 3). It pulls what the model makes
-/// of an example toward what the version makes of it, and away from what the client's last local model made of it. Take it if clients have
-/// different kinds of examples, and the model has a layer that describes them.
+/// Model-contrastive training (MOON: Li, He and Song 2021, "Model-contrastive federated learning", equation 3). It pulls the
+/// features of an example toward those in the version, and away from those in the client's last local model. Take it if clients
+/// have different kinds of examples, and the model has a layer that describes them.
 ///
 /// Adds `weight`·log(1 + e^((cos(z, zₚ) − cos(z, zᵥ)) / `temperature`)) to the loss of each example, where z are its features in the model that
 /// is trained, zᵥ in the version at the start of the training, and zₚ in the weights at the end of the client's training before. This is the
 /// paper's −log of a softmax over the two. zᵥ and zₚ are constants, computed without dropout and with the running statistics. In the first
 /// training of a client, zₚ = zᵥ, so that the term has no gradient. The loss that clients report excludes it.
 ///
-/// Each client keeps a model of the size of an update. A step takes about five thirds as long, on the CPU.
+/// Each client keeps a model of the size of an update. With one thread, a step takes about five thirds as long. Only the CPU computes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -44,7 +44,7 @@ impl ModelContrast {
     /// Lists numbers that are out of range, and settings of the plan that contradict the contrast.
     pub(in crate::plan) fn list_faults(
         &self,
-        contradictions: [(bool, &'static str); 7],
+        contradictions: [(bool, &'static str); 6],
         faults: &mut Faults,
     ) {
         let bytes = self.features.len();

@@ -59,7 +59,6 @@ impl TrainingPlan {
                 self.sharpness_aware.is_some(),
                 "absent with sharpness_aware, whose gradient is at other weights",
             ),
-            (self.model_contrast.is_some(), "absent with model_contrast, whose term is not in its estimates"),
         ];
         for (_, allowed) in contradictions.into_iter().filter(|(contradicts, _)| *contradicts) {
             faults.add("optimizer.sophia", learning_rate.into(), allowed);
@@ -105,9 +104,12 @@ impl TrainingPlan {
             let contradictions = [
                 (
                     is_personal || self.elastic_averaging.is_some(),
-                    "absent with what else only a client keeps",
+                    "absent with personal tensors, own models, local statistics and elastic_averaging",
                 ),
-                (is_example_wise, "absent with gradient_clipping.per_example_norm"),
+                (
+                    is_example_wise,
+                    "absent with gradient_clipping.per_example_norm, which computes examples one by one",
+                ),
                 (self.clusters.is_some(), "absent with clusters"),
                 (self.widths.is_some(), "absent with widths, because a narrow model has other features"),
                 (
@@ -118,7 +120,6 @@ impl TrainingPlan {
                     matches!(self.optimizer, LocalOptimizer::Newton { .. }),
                     "absent with newton, whose loss must be convex",
                 ),
-                (self.small_loss_selection.is_some(), "absent with small_loss_selection"),
             ];
             contrast.list_faults(contradictions, faults);
         }

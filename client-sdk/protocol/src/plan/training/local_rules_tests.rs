@@ -89,7 +89,13 @@ fn a_contrast_has_ranges_and_is_the_only_thing_that_is_kept() {
         }
         fields(all)
     };
-    assert_eq!(contrast(json!({ "gradient_clipping": { "norm": 1.0 } })), [""; 0]);
+    for fitting in [
+        json!({ "gradient_clipping": { "norm": 1.0 } }),
+        json!({ "small_loss_selection": { "forget_rate": 0.2 } }),
+        json!({ "optimizer": { "sophia": { "learning_rate": 0.01 } } }),
+    ] {
+        assert_eq!(contrast(fitting.clone()), [""; 0], "{fitting}");
+    }
     let wrong = json!({ "features": "", "weight": 0.0, "temperature": 0.001 });
     let numbers = ["model_contrast.features", "model_contrast.weight", "model_contrast.temperature"];
     assert_eq!(contrast(json!({ "model_contrast": wrong })), numbers);
@@ -101,7 +107,6 @@ fn a_contrast_has_ranges_and_is_the_only_thing_that_is_kept() {
         json!({ "widths": { "ratios": [1.0, 0.5] } }),
         json!({ "precision": "mixed" }),
         json!({ "optimizer": { "newton": {} } }),
-        json!({ "small_loss_selection": { "forget_rate": 0.2 } }),
     ] {
         assert_eq!(contrast(refused.clone()), ["model_contrast.weight"], "{refused}");
     }

@@ -44,6 +44,7 @@ class TaskSummary(TypedDict):
     id: str
     name: str
     population: str
+    model: str
     state: str
     rounds_committed: int
     rounds_wanted: int | None
