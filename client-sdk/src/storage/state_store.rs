@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
+use folkmoot_engine::block_on;
 use folkmoot_protocol::{ClientId, PopulationName};
 use folkmoot_session::Session;
-use futures::executor::block_on;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::Mutex, task::spawn_blocking};
 
