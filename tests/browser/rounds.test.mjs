@@ -132,6 +132,21 @@ test('a control variate and a model of its own are kept across a reload, and del
   await page.close();
 });
 
+test('a page finds features inside of a model, and keeps its last one to contrast the next with', { timeout: 60_000 }, async () => {
+  const { coordinator } = world;
+  const page = await world.page({ count: 400 });
+  const task = await coordinator.task({ rounds: 2, settings: '[plan.model_contrast]\nfeatures = "activated"' });
+  await page.evaluate(() => client.start());
+  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  const key = `${task.id}.personal`;
+  const kept = await until(async () => (await stored(page, 'memories', key)) ?? null);
+  assert.equal(Object.keys(kept.bytes).length, 40 + 4 * 4810);
+  await page.evaluate(() => client.consent.withdraw());
+  assert.equal(await stored(page, 'memories', key), undefined);
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
 test('a page trains the cluster that fits it, keeps its number and predicts with its model', { timeout: 60_000 }, async () => {
   const { coordinator } = world;
   const page = await world.page({ count: 400 });
