@@ -30,6 +30,7 @@ PACKAGES = ("flwr", "onnx", "onnxruntime", "sklearn", "torch")
 
 PIECE = re.compile(r"^```(\w+)\n(.*?)^```$|^(<!-- ctrl-c -->)$", re.DOTALL | re.MULTILINE)
 SERVE = re.compile(r"\bfolkmoot serve\b")
+RESULT = re.compile(r"folkmoot (?:task rounds|model download) (\S+)")
 FILE_NAME = re.compile(r"^# ([\w-]+\.\w+)\n")
 
 
@@ -49,8 +50,10 @@ class Reader:
         self.known = {"127.0.0.1:8443": f"127.0.0.1:{self.door.server_address[1]}"}
         self.printed = []
         self.build()
-        # The terminals know nothing of the caller's settings and programs.
-        variables = {name: value for name, value in os.environ.items() if not name.startswith("FOLKMOOT_")}
+        # The terminals know nothing of the caller's settings and programs. Without a buffer, lines of programs that run at
+        # the same time would mix.
+        foreign = ("FOLKMOOT_", "PYTHONUNBUFFERED")
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         paths = [path for path in os.environ["PATH"].split(os.pathsep) if not Path(path, "folkmoot").exists()]
         self.terminal = {**variables, "PATH": os.pathsep.join(paths)}
         self.coordinator_terminal = dict(self.terminal)
@@ -108,12 +111,21 @@ class Reader:
 
     def command(self, terminal, command):
         """Runs a command and remembers the identifiers that it prints."""
+        if result := RESULT.match(command):
+            self.settle(result[1])
         said = self.run(terminal, command)
         if command.startswith("folkmoot token create"):
             for option in ("--token ", "enrolment_token="):
                 quote = '"' if option.endswith("=") else ""
                 self.known[f"{option}{quote}…{quote}"] = f"{option}{quote}{said.split()[0]}{quote}"
         return said
+
+    def settle(self, task):
+        """Waits until the newest round has used the updates of clients that have ended: a test is faster than a reader."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        newest = f"folkmoot task rounds {task} --limit 1 --json"
+        while re.search(r'"(reporting|aggregating)"', self.run(self.terminal, newest, is_shown=False)):
+            assert time.monotonic() < deadline, f"{task} has a round that does not end"
 
     def run(self, terminal, command, is_shown=True):
         """Runs a command, and ends everything that it has left running."""
