@@ -15,6 +15,8 @@ import { serveSite } from './support/site.mjs';
 
 const execute = promisify(execFile);
 const TUTORIALS = `${root}docs/tutorials/`;
+/** The time limit of a command. */
+const PATIENCE_MILLISECONDS = 60_000;
 const PRINTED_PAGE = 'http://127.0.0.1:8000';
 const PRINTED_COORDINATOR = 'http://127.0.0.1:8443';
 
@@ -55,9 +57,11 @@ class Reader {
     }
     // The stage has built the package, and this test has its own web server.
     if (/^(cargo xtask wasm|python3 -m http\.server|export )/.test(command)) return;
-    const env = { ...process.env, PATH: `${this.folder}/target/release:${process.env.PATH}` };
+    const variables = Object.entries(process.env).filter(([name]) => !name.startsWith('FOLKMOOT_'));
+    const env = { ...Object.fromEntries(variables), PATH: `${this.folder}/target/release:${process.env.PATH}` };
     Object.assign(env, { FOLKMOOT_URL: this.coordinator?.url ?? '', FOLKMOOT_API_KEY: this.coordinator?.apiKey ?? '' });
-    const { stdout } = await execute('bash', ['-euo', 'pipefail', '-c', command], { cwd: this.folder, env });
+    const options = { cwd: this.folder, env, timeout: PATIENCE_MILLISECONDS, killSignal: 'SIGKILL' };
+    const { stdout } = await execute('bash', ['-euo', 'pipefail', '-c', command], options);
     this.printed += stdout;
     if (command.startsWith('folkmoot token create')) {
       this.known.set("enrolmentToken: '…'", `enrolmentToken: '${stdout.split(/\s/)[0]}'`);

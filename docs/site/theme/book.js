@@ -98,12 +98,17 @@
   }
 
   let index;
-  /** Returns the search index. The first call loads it. */
+  /** Returns the search index. The first call loads it, and so does the next one after a failure. */
   function loaded() {
     window.search ??= {};
     index ??= load('elasticlunr.min.js')
       .then(() => load('searchindex.js'))
-      .then(() => ({ ...window.search, index: window.elasticlunr.Index.load(window.search.index) }));
+      .then(() => ({ ...window.search, index: window.elasticlunr.Index.load(window.search.index) }))
+      .catch((error) => {
+        // The next call tries again.
+        index = undefined;
+        throw error;
+      });
     return index;
   }
 

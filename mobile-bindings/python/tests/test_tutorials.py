@@ -1,15 +1,21 @@
 """Every tutorial in docs/tutorials works word for word: its commands and programs run in the order of the page.
 
-A block of `sh` is run. A block whose first line is a comment with a file name is written to that file; any other block of
-Python is run. A block of `text` is output that the page promises: each of its lines must have been printed by the block
-before it, and `…` stands for any words. `<!-- ctrl-c -->` stops the coordinator. Pages with JavaScript run in the tests of
-the browser.
+A block of `sh` is run, in the coordinator's terminal if it starts the coordinator, and otherwise in the reader's. Each
+terminal has only the variables that its own blocks have set. A block whose first line is a comment with a file name is
+written to that file, and a block of Python needs one. A block of `text` is output that the page promises: each of its lines
+must have been printed by the block before it, and `…` stands for any words. `<!-- ctrl-c -->` stops the coordinator. Pages
+with JavaScript run in the tests of the browser. README.md has the commands that make the folder of a tutorial.
 """
 
+import contextlib
 import os
 import re
+import signal
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -23,30 +29,46 @@ PACKAGES = ("flwr", "onnx", "onnxruntime", "sklearn", "torch")
 """The packages of others that a tutorial may need, by the names that programs import."""
 
 PIECE = re.compile(r"^```(\w+)\n(.*?)^```$|^(<!-- ctrl-c -->)$", re.DOTALL | re.MULTILINE)
+SERVE = re.compile(r"\bfolkmoot serve\b")
+RESULT = re.compile(r"folkmoot (?:task rounds|model download) (\S+)")
 FILE_NAME = re.compile(r"^# ([\w-]+\.\w+)\n")
 
 
 def pages():
     """Returns the tutorials by name."""
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(TUTORIALS.glob("*.md"))}
-    return {name: text for name, text in texts.items() if "```sh\n" in text and "```js\n" not in text}
+    return {name: text for name, text in texts.items() if name != "README" and "```js\n" not in text}
 
 
 class Reader:
-    """Follows a page in a folder that looks like a clone in which the program has been built."""
+    """Follows a page in the folder that README.md has one make beside a clone in which everything has been built."""
 
     def __init__(self, folder):
-        self.folder = folder
+        self.folder = folder / "clone"
         self.coordinator = None
-        (folder / "examples").symlink_to(REPOSITORY / "examples")
-        release = folder / "target" / "release"
-        release.mkdir(parents=True)
-        (release / "folkmoot").symlink_to(Path(PROGRAM).resolve())
-        # The programs of the page use the interpreter of the tests.
-        path = os.pathsep.join([str(release), str(Path(sys.executable).parent), os.environ["PATH"]])
-        self.environment = {**os.environ, "PATH": path, "FOLKMOOT_SERVER_LISTEN": "127.0.0.1:0"}
-        self.known = {}
+        self.door = Door()
+        self.known = {"127.0.0.1:8443": f"127.0.0.1:{self.door.server_address[1]}"}
         self.printed = []
+        self.build()
+        # The terminals know nothing of the caller's settings and programs. Without a buffer, lines of programs that run at
+        # the same time would mix.
+        foreign = ("FOLKMOOT_", "PYTHONUNBUFFERED")
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        paths = [path for path in os.environ["PATH"].split(os.pathsep) if not Path(path, "folkmoot").exists()]
+        self.terminal = {**variables, "PATH": os.pathsep.join(paths)}
+        self.coordinator_terminal = dict(self.terminal)
+        [made] = re.findall(r"^```sh\n(.*?)^```$", (TUTORIALS / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+        self.run(self.terminal, made)
+        self.folder = folder / "tutorial"
+
+    def build(self):
+        """Makes the clone. Its Python environment is that of the tests."""
+        for place in ("target/release", "venv/bin"):
+            (self.folder / place).mkdir(parents=True)
+        (self.folder / "examples").symlink_to(REPOSITORY / "examples")
+        (self.folder / "target/release/folkmoot").symlink_to(Path(PROGRAM).resolve())
+        interpreters = Path(sys.executable).parent
+        (self.folder / "venv/bin/activate").write_text(f"export PATH='{interpreters}':$PATH\n", encoding="utf-8")
 
     def follow(self, text):
         """Follows the page, and returns everything that was printed."""
@@ -62,8 +84,8 @@ class Reader:
                 last = self.commands(block)
             elif name:
                 (self.folder / name[1]).write_text(block, encoding="utf-8")
-            elif language == "python":
-                last = self.run([sys.executable, "-c", block])
+            else:
+                assert language != "python", f"the page does not say in which file to save:\n{block}"
         return "".join(self.printed)
 
     def filled(self, text):
@@ -74,73 +96,138 @@ class Reader:
 
     def commands(self, block):
         """Runs a block of commands and returns what they printed."""
+        terminal = self.coordinator_terminal if SERVE.search(block) else self.terminal
         said = ""
         for line in block.replace("\\\n", " ").splitlines():
             command = self.filled(line)
-            if re.search(r"\bfolkmoot serve\b", command):
+            if SERVE.search(command):
                 said += self.serve(command)
-            elif command.startswith("export "):
-                names = re.findall(r"(\w+)=", command)
-                shown = " ".join(f'"${name}"' for name in names)
-                values = self.run(["bash", "-euc", f"{command}; printf '%s\\n' {shown}"])
-                self.environment.update(zip(names, values.splitlines(), strict=True))
+            elif command.startswith(("export ", ". ")):
+                variables = self.run(terminal, f"{command}; env -0", is_shown=False)
+                terminal.update(variable.split("=", 1) for variable in variables.split("\0") if variable)
             else:
-                said += self.command(command)
+                said += self.command(terminal, command)
         return said
 
-    def command(self, command):
+    def command(self, terminal, command):
         """Runs a command and remembers the identifiers that it prints."""
-        said = self.run(["bash", "-euo", "pipefail", "-c", command])
+        if result := RESULT.match(command):
+            self.settle(result[1])
+        said = self.run(terminal, command)
         if command.startswith("folkmoot token create"):
             for option in ("--token ", "enrolment_token="):
                 quote = '"' if option.endswith("=") else ""
                 self.known[f"{option}{quote}…{quote}"] = f"{option}{quote}{said.split()[0]}{quote}"
         return said
 
-    def run(self, command):
-        done = subprocess.run(
-            command,
+    def settle(self, task):
+        """Waits until the newest round has used the updates of clients that have ended: a test is faster than a reader."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        newest = f"folkmoot task rounds {task} --limit 1 --json"
+        while re.search(r'"(reporting|aggregating)"', self.run(self.terminal, newest, is_shown=False)):
+            assert time.monotonic() < deadline, f"{task} has a round that does not end"
+
+    def run(self, terminal, command, is_shown=True):
+        """Runs a command, and ends everything that it has left running."""
+        process = self.start(terminal, command, stderr=subprocess.PIPE)
+        try:
+            said, complaint = process.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            kill(process)
+        assert process.returncode == 0, f"{command}\n{said}\n{complaint}"
+        if is_shown:
+            self.printed.append(said)
+        return said
+
+    def start(self, terminal, command, stderr):
+        """Starts a command as the leader of a group of processes."""
+        return subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", command],
             cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
+            env=terminal,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
             text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
+            start_new_session=True,
         )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        self.printed.append(done.stdout)
-        return done.stdout
 
     def serve(self, command):
         """Starts the coordinator, and reads its output up to its address and, in a new data folder, its first key."""
         self.stop()
+        terminal = {**self.coordinator_terminal, "FOLKMOOT_SERVER_LISTEN": "127.0.0.1:0"}
         with (self.folder / "coordinator.log").open("ab") as log:
-            self.coordinator = subprocess.Popen(
-                ["bash", "-c", f"exec {command}"],
-                cwd=self.folder,
-                env=self.environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            self.coordinator = self.start(terminal, f"exec {command}", stderr=log)
+        patience = threading.Timer(PATIENCE_SECONDS, kill, [self.coordinator])
+        patience.start()
         said = ""
-        for line in self.coordinator.stdout:
-            said += line
-            if address := re.search(r"https?://(\S+:\d+)", line):
-                self.known["127.0.0.1:8443"] = address[1]
-                # Started again, it has the same address, as it has for readers.
-                self.environment["FOLKMOOT_SERVER_LISTEN"] = address[1]
-            if key := re.match(r"first API key +(\S+)", line):
-                self.known["FOLKMOOT_API_KEY=…"] = f"FOLKMOOT_API_KEY={key[1]}"
-            if key or (address and self.known.get("FOLKMOOT_API_KEY=…")):
-                return said
+        try:
+            for line in self.coordinator.stdout:
+                said += line
+                if address := re.search(r"https?://127.0.0.1:(\d+)", line):
+                    self.door.coordinator_port = int(address[1])
+                if key := re.match(r"first API key +(\S+)", line):
+                    self.known["FOLKMOOT_API_KEY=…"] = f"FOLKMOOT_API_KEY={key[1]}"
+                if key or (address and self.known.get("FOLKMOOT_API_KEY=…")):
+                    return said
+        finally:
+            patience.cancel()
         raise AssertionError(f"`{command}` ended:\n{said}{(self.folder / 'coordinator.log').read_text()}")
+
+    def close(self):
+        """Ends everything that the page has started."""
+        self.stop()
+        self.door.shutdown()
+        self.door.server_close()
 
     def stop(self):
         if self.coordinator:
             self.coordinator.terminate()
-            self.coordinator.communicate(timeout=PATIENCE_SECONDS)
-            self.coordinator = None
+            try:
+                self.coordinator.communicate(timeout=PATIENCE_SECONDS)
+            finally:
+                kill(self.coordinator)
+                self.coordinator = None
+
+
+class Door(socketserver.ThreadingTCPServer):
+    """A port that leads to the coordinator. It stays when the coordinator starts again, on a free port of its own."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Visit)
+        self.coordinator_port = None
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Visit(socketserver.BaseRequestHandler):
+    """A connection to the coordinator."""
+
+    def handle(self):
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.server.coordinator_port)) as other,
+        ):
+            back = threading.Thread(target=pour, args=(other, self.request))
+            back.start()
+            pour(self.request, other)
+            back.join()
+
+
+def pour(source, sink):
+    """Copies the bytes of one direction of a connection until it ends."""
+    with contextlib.suppress(OSError):
+        while part := source.recv(65536):
+            sink.sendall(part)
+        sink.shutdown(socket.SHUT_WR)
+
+
+def kill(process):
+    """Kills what is left of a process's group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def expect(promised, printed):
@@ -170,7 +257,7 @@ def test_tutorial(name, text, tmp_path):
     try:
         printed = reader.follow(text)
     finally:
-        reader.stop()
+        reader.close()
     print(f"{name}: {time.monotonic() - started:.1f} s")
     check_accuracy(printed)
 

@@ -70,11 +70,15 @@ fn add_section(section: &Section, level: usize, page: &mut String) {
 }
 
 fn help(program: &Path, words: &[&str]) -> Result<Help, Failure> {
+    let mut command = without_variables(program);
+    Ok(Help::parse(&output(command.args(words).arg("--help"))?))
+}
+
+/// Returns a command that runs the program without the variables that configure it, since it shows their values.
+pub fn without_variables(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.args(words).arg("--help");
-    // The help shows the values of variables.
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FOLKMOOT_")) {
         command.env_remove(name);
     }
-    Ok(Help::parse(&output(&mut command)?))
+    command
 }

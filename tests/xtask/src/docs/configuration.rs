@@ -1,14 +1,13 @@
 //! Writes the reference of the configuration file: its keys and their meaning come from the structures that read it, the
 //! defaults from the program.
 
-use super::{rest::cell, sources};
+use super::{cli::without_variables, rest::cell, sources};
 use crate::process::output;
 use crate::workspace::{Failure, failure, root, target};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// The sections of the file, each with the structure that reads it and the file that defines the structure.
 const SECTIONS: [(&str, &str, &str); 7] = [
@@ -28,7 +27,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
 pub fn write(program: &Path, page: &Path) -> Result<(), Failure> {
     // A folder without a configuration file, so that the program prints its defaults.
     let folder = target().join("site-source");
-    let shown = output(Command::new(program).args(["config", "show", "--json"]).current_dir(folder))?;
+    let shown = output(without_variables(program).args(["config", "show", "--json"]).current_dir(folder))?;
     let defaults: Value = serde_json::from_str(&shown)
         .map_err(|error| Failure(format!("`folkmoot config show --json` is not JSON: {error}")))?;
     let mut text = "# Configuration\n\n`folkmoot serve` reads `folkmoot.toml` in its working folder, or the file that `--config` names. \

@@ -19,7 +19,7 @@ use crate::process::{run as run_command, spelled};
 use crate::workspace::{Failure, cargo_build_of_packages, failure, root, target};
 use clap::Args;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 use std::process::Command;
 
 /// The version of mdBook. `docs/site/theme` replaces its page template, so look at the site after a change.
@@ -60,7 +60,8 @@ pub struct Arguments {
 /// Fails if a link is broken, a page is missing from the summary, or a program fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let program = match &arguments.program {
-        Some(program) => program.clone(),
+        // Some commands run in other folders.
+        Some(program) => absolute(program).map_err(|error| failure(program, &error))?,
         None => built_program()?,
     };
     if arguments.record {

@@ -249,7 +249,12 @@ fn prose(text: &str) -> String {
         let _ = write!(result, "`{name}`");
         rest = next;
     }
-    (result + rest).replace('<', "\\<")
+    // Inside a code span, a backslash would be shown.
+    let mut parts = (result + rest).split('`').map(str::to_owned).collect::<Vec<_>>();
+    for part in parts.iter_mut().step_by(2) {
+        *part = part.replace('<', "\\<");
+    }
+    parts.join("`")
 }
 
 /// Returns a text for a cell of a table.
@@ -286,6 +291,7 @@ mod tests {
             cell("At most [`crate::limits::BYTES_MAX`]\nbytes | more"),
             "At most `BYTES_MAX` bytes \\| more"
         );
+        assert_eq!(prose("A `Vec<u8>` in <b>"), "A `Vec<u8>` in \\<b>");
         assert_eq!(anchor("GET /v1/admin/tasks/{id}"), "get-v1admintasksid");
     }
 }
