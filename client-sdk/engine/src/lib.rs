@@ -35,6 +35,8 @@ pub use folkmoot_protocol::{
     Loss, ModelContrast, NamePattern, OuterProducts, PersonalTraining, PlanError, Precision,
     RunningStatistics, SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan, ValueRange,
 };
+#[cfg(feature = "complete")]
+pub use model::InnerValue;
 pub use model::Model;
 pub use safetensors::WeightsError;
 pub use step::SecretChance;

@@ -38,6 +38,18 @@ struct Narrow {
     parameter_count: usize,
 }
 
+/// A value inside of a model.
+#[cfg(feature = "complete")]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct InnerValue {
+    /// The name in the file.
+    pub name: String,
+    /// The operator that computes it.
+    pub operator: String,
+    /// The dimensions for one example.
+    pub shape: Vec<usize>,
+}
+
 struct Content {
     file: ModelFile,
     parameter_count: usize,
@@ -223,8 +235,9 @@ impl Model {
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot be lowered.
     #[cfg(feature = "complete")]
-    pub fn inner_values(&self) -> Result<Vec<(String, ModelOutput)>, ImportError> {
-        self.content.file.inner_values()
+    pub fn inner_values(&self) -> Result<Vec<InnerValue>, ImportError> {
+        let value = |(operator, ModelOutput { name, shape, .. })| InnerValue { name, operator, shape };
+        Ok(self.content.file.inner_values()?.into_iter().map(value).collect())
     }
 
     /// Returns the ONNX operators of the file, with the number of nodes for each.

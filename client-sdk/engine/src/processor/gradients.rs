@@ -34,7 +34,7 @@ pub(crate) struct StepInput<'a> {
     pub(crate) limit: MemoryLimit,
 }
 
-/// What changes or accompanies the examples of a step.
+/// The changes of a step's examples, and the models beside them.
 #[derive(Default)]
 pub(crate) struct Beside<'a> {
     /// Present if the plan changes examples.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use folkmoot_engine::{ModelContrast, block_on};
-use folkmoot_protocol::Work;
 use folkmoot_training::{OwnTensors, Training};
 
 use super::{
@@ -42,10 +41,9 @@ fn a_killed_training_goes_on_with_the_last_local_model() {
     assert_eq!(end(&inputs), whole.outcome);
     let forgetful = load_inputs(assignment, None, blobs, budget, host.now()).unwrap();
     assert_ne!(end(&forgetful).weights, whole.outcome.weights, "the last local model counts");
-    // What is kept next is the end of this training, and an evaluation reads nothing of it.
+    // The end of this training is kept for the next one.
     let next = OwnTensors::decode(inputs.part(), whole.own.as_deref().unwrap());
     assert_eq!(next.replica, inputs.part().pick(&whole.outcome.weights).unwrap());
-    assert_eq!(inputs.plan.work, Work::Training);
     scene.local.work.forget_all_tasks().unwrap();
     assert_eq!(scene.local.work.own_tensors().load(scene.local.assignment.task_id).unwrap(), None);
 }

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use folkmoot_engine::{Cost, InspectedParameter, Inspection, ModelOutput};
+use folkmoot_engine::{Cost, InnerValue, InspectedParameter, Inspection};
 use serde::Serialize;
 
 use super::{CliError, failed, plan::PlanArgs, read_model};
@@ -30,8 +30,6 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let plan = args.plan.read(&model)?;
     let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
     let values = args.values.then(|| model.inner_values()).transpose().map_err(failed(&args.model))?;
-    let value = |(operator, ModelOutput { name, shape, .. })| Value { name, operator, shape };
-    let values = values.map(|values| values.into_iter().map(value).collect());
     args.output.print(&Inspected { data_files: file.data_files, inspection, values }, text)
 }
 
@@ -45,16 +43,7 @@ struct Inspected {
     inspection: Inspection,
     /// The values inside of the model, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    values: Option<Vec<Value>>,
-}
-
-/// A value inside of a model.
-#[derive(Serialize)]
-struct Value {
-    name: String,
-    operator: String,
-    /// The dimensions for one example.
-    shape: Vec<usize>,
+    values: Option<Vec<InnerValue>>,
 }
 
 fn text(inspected: &Inspected) -> String {
@@ -68,7 +57,7 @@ fn text(inspected: &Inspected) -> String {
     let listed = match values {
         None => String::new(),
         Some(values) => {
-            let row = |value: &Value| {
+            let row = |value: &InnerValue| {
                 [value.name.clone(), value.operator.clone(), format!("[N{}]", dims(&value.shape))]
             };
             format!("\n{}\n", table(["VALUE", "OPERATOR", "SHAPE"], values.iter().map(row)))

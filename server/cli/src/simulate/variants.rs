@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_simulation::{
+    compare::folder_name,
     report::{LeftOut, RUNS_MAX},
     simulate::held_out_metric,
 };
@@ -56,12 +57,12 @@ pub fn read(args: &Args, inputs: &Inputs) -> Result<Variants, CliError> {
             }
         };
         check(inputs, &name, &description)?;
-        tasks.push(NamedTask { folder: folder(&name), name, description });
+        tasks.push(NamedTask { folder: folder_name(&name), name, description });
     }
     let equal = tasks.iter().position(|variant| variant.description == inputs.description);
     let baseline = equal.unwrap_or_else(|| {
         let (name, description) = (inputs.description.name.clone(), inputs.description.clone());
-        tasks.insert(0, NamedTask { folder: folder(&name), name, description });
+        tasks.insert(0, NamedTask { folder: folder_name(&name), name, description });
         0
     });
     if tasks.len() == 1 {
@@ -177,26 +178,9 @@ fn refuse_equal(tasks: &[NamedTask]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns a name as the name of a folder on any system. Other characters than letters, digits, `_`, `-` and inner dots
-/// are replaced.
-fn folder(name: &str) -> String {
-    let safe = |letter: char| if letter.is_alphanumeric() || "_-.".contains(letter) { letter } else { '-' };
-    let safe: String = name.chars().map(safe).collect();
-    let trimmed = safe.trim_matches('.');
-    if trimmed.is_empty() { "task".to_owned() } else { trimmed.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_folder_has_a_name_that_is_valid_everywhere() {
-        assert_eq!(folder("fed_adam"), "fed_adam");
-        assert_eq!(folder("krum:0.2"), "krum-0.2");
-        assert_eq!(folder("../Digits / test"), "-Digits---test");
-        assert_eq!(folder(".."), "task");
-    }
 
     #[test]
     fn a_file_has_its_stem_as_name_and_its_keys_replace_those_of_the_task() {

@@ -6,11 +6,13 @@
 
 mod files;
 mod finished;
+mod folder;
 mod key;
 mod settings;
 
 pub use files::{rounds_csv, summaries_json};
 pub use finished::FinishedRun;
+pub use folder::folder_name;
 pub use key::{run_key, shared_key};
 pub use settings::differing;
 

@@ -5,6 +5,7 @@ mod chosen;
 mod companion;
 #[cfg(feature = "gpu")]
 mod comparison;
+mod contrast;
 #[cfg(not(feature = "gpu"))]
 mod no_gpu;
 #[cfg(feature = "gpu")]
@@ -25,7 +26,7 @@ pub use comparison::Comparison;
 use folkmoot_graph::random::step_seed;
 use folkmoot_graph::step::{HostState, StepRequest, StepResult};
 use folkmoot_protocol::{
-    ModelContrast, OuterProducts, TrainingPlan,
+    OuterProducts, TrainingPlan,
     update::sums::{FineTuned, MetricSums},
 };
 #[cfg(feature = "gpu")]
@@ -42,7 +43,7 @@ use crate::fit::{FitError, check_class_weights, check_weights};
 use crate::model::Model;
 use crate::processor::Processor;
 use crate::step::{Parameters, Phase, StepSource};
-use folkmoot_loss::loss::{Contrast, Objective};
+use folkmoot_loss::loss::Objective;
 use folkmoot_loss::metrics::Metrics;
 
 /// The progress of training after a step.
@@ -172,7 +173,7 @@ impl Trainer {
             parameters,
             model,
             objective: Objective::of(&plan),
-            contrast: contrast_of(&plan),
+            contrast: contrast::of(&plan),
             layout,
             has_shares: examples.weights().is_some(),
         };
@@ -234,17 +235,6 @@ impl Trainer {
         check_weights(&self.processor.source().model, &correction)?;
         self.bring_back();
         self.host.correction = Some(correction);
-        Ok(())
-    }
-
-    /// Contrasts the model with these weights too, flat in schema order: those at the end of the client's training before. Without them, a plan
-    /// with a contrast trains as if it had none. Call it before the first step, and after [`Trainer::resume`].
-    ///
-    /// # Errors
-    /// Returns a [`FitError`] unless there is one finite number for each parameter.
-    pub fn contrast_with(&mut self, previous: &[f32]) -> Result<(), FitError> {
-        check_weights(&self.processor.source().model, previous)?;
-        self.processor.contrast_with(previous);
         Ok(())
     }
 
@@ -379,12 +369,6 @@ impl Trainer {
             false => Err(TrainError::Diverged { step: self.metrics.step_count }),
         }
     }
-}
-
-/// Returns the contrast of a plan with other models, if it has one.
-fn contrast_of(plan: &TrainingPlan) -> Option<Contrast> {
-    let ModelContrast { features, weight, temperature } = plan.model_contrast.as_deref()?.clone();
-    Some(Contrast { features, weight, temperature })
 }
 
 /// Returns the request for a step, counted from 0, with this seed on these rows of the examples.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan::fault::Faults;
 use crate::{GradientClipping, Loss, PersonalTraining, SharpnessAware, TrainingPlan};
 
 fn read(json: &str) -> LocalOptimizer {
