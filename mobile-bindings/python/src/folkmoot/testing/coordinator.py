@@ -233,7 +233,11 @@ class Coordinator:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_program.STOP_SECONDS)
         _program.end(self.process)
-        ended = f"within {START_SECONDS:g} seconds" if is_late.is_set() else f"and ended with code {self.process.returncode}"
+        ended = (
+            f"within {START_SECONDS:g} seconds"
+            if is_late.is_set()
+            else f"and ended with code {self.process.returncode}"
+        )
         said = line.decode("utf-8", "replace") + self.log()
         self.close()
         raise StartError(f"the coordinator did not start {ended}: {said}")
