@@ -100,8 +100,8 @@ class Waiting:
     ) -> views.TaskView:
         """Waits until the task ends or `seconds_max` have passed, and returns the task as it then is.
 
-        A paused task has not ended. `progress` shows a progress bar over the committed rounds, or none; by default, a notebook
-        and a terminal have one.
+        A paused task has not ended. `progress` shows a progress bar over the committed rounds, or none; by default, a terminal
+        has one, and with tqdm a notebook.
         """
         total = self.task(task)["description"].get("stop", {}).get("rounds")
         committed = 0
