@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -190,7 +191,8 @@ async def simulate(*arguments: Any, **options: Any) -> Simulated:
     `progress` is called in that thread, and so are your own functions.
     """
     cancel = threading.Event()
-    simulated = partial(simulation.simulate, *arguments, cancel=cancel, **options)
+    # As in `asyncio.to_thread`, `progress` sees the caller's context.
+    simulated = partial(copy_context().run, simulation.simulate, *arguments, cancel=cancel, **options)
     run = asyncio.get_running_loop().run_in_executor(None, simulated)
     try:
         return await asyncio.shield(run)

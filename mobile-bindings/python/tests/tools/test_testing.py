@@ -116,6 +116,9 @@ def test_the_callers_configuration_changes_nothing(tmp_path, monkeypatch):
         assert not {"FOLKMOOT_DATABASE_URL", "FOLKMOOT_CONFIG"} & set(coordinator.environment)
     with Coordinator("used", program=program) as again:
         assert again.api_key == key and list(again.admin.tasks()) == []
+    (tmp_path / "used" / "data" / "first-api-key").unlink()
+    with pytest.raises(StartError, match="its API key is missing.*give a new folder"):
+        Coordinator("used", program=program)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the program is a script for a POSIX shell")

@@ -51,7 +51,7 @@ class Coordinator:
 
         `folder` gets its data and its log; by default it is a temporary folder, which is deleted at the end. A folder that was used
         before is continued. `program` is the path of the command-line program. By default, `FOLKMOOT_PROGRAM` and then the PATH
-        are searched. The coordinator reads no `folkmoot.toml` and no other variable `FOLKMOOT_*`, so it never uses your database.
+        are searched. The coordinator gets no `folkmoot.toml` and no variable `FOLKMOOT_*` of yours, so it never uses your database.
 
         Raises BadOptionError if the program cannot be found, and StartError if it does not serve.
         """
@@ -71,8 +71,7 @@ class Coordinator:
         """The address: `https://127.0.0.1:PORT`."""
         self.certificate = data / "ca.pem"
         """The path of the certificate that clients trust."""
-        # The program says the key only when it makes one.
-        self.api_key: str = serving.get("first_api_key") or (data / "first-api-key").read_text(encoding="utf-8").strip()
+        self.api_key: str = serving.get("first_api_key") or self._kept_key(data)
         """The API key of an admin."""
         self.environment = {
             **_environment(),
@@ -205,6 +204,16 @@ class Coordinator:
             if self._temporary is not None:
                 self._temporary.cleanup()
             raise StartError(f"{self._program} cannot be run: {error.strerror}; {_program.ADVICE}") from None
+
+    def _kept_key(self, data: Path) -> str:
+        """Returns the key that the program made when the folder was new. It says the key only then."""
+        try:
+            return (data / "first-api-key").read_text(encoding="utf-8").strip()
+        except OSError as error:
+            self.close()
+            raise StartError(
+                f"the folder was used before, and its API key is missing: {error}; give a new folder"
+            ) from None
 
     def _serving(self) -> dict[str, Any]:
         """Waits until the coordinator serves, and returns what it says."""
