@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """One of five hospitals that train a classifier of tumours together. See README.md.
 
-python3 hospital.py SITE --coordinator https://127.0.0.1:8443 --ca ca.pem --token TOKEN
+FOLKMOOT_TOKEN=… python3 hospital.py SITE --coordinator https://127.0.0.1:8443 --ca ca.pem
 """
 
 import argparse
+import os
 from pathlib import Path
 
 import folkmoot
@@ -47,7 +48,6 @@ def main():
     parser.add_argument("site", choices=SITES)
     parser.add_argument("--coordinator", required=True)
     parser.add_argument("--ca", required=True)
-    parser.add_argument("--token", required=True)
     arguments = parser.parse_args()
     x, y = patients(arguments.site)
     held_out = np.arange(len(x)) % HELD_OUT == HELD_OUT - 1
@@ -55,7 +55,8 @@ def main():
     with folkmoot.Client(
         arguments.coordinator,
         state_directory=f"hospital-{arguments.site}",
-        enrolment_token=arguments.token,
+        # Needed for the first start. On the command line, other users of the machine would see it.
+        enrolment_token=os.environ.get("FOLKMOOT_TOKEN"),
         certificate=arguments.ca,
         # The hospital refuses to help with a sum of fewer than four, whatever the coordinator says.
         limits=folkmoot.Limits(cohort_min=4),

@@ -1,5 +1,7 @@
 """Flower's strategies as keys of a task: the coordinator's own kinds reach what the strategies reach."""
 
+from types import SimpleNamespace
+
 import folkmoot
 import numpy as np
 import pytest
@@ -11,6 +13,12 @@ from flwr.common import ndarrays_to_parameters
 from flwr.server import strategy as results
 from flwr.serverapp import strategy as messages
 from folkmoot.flower import FlowerStrategy, task_keys
+
+try:
+    from flwr.serverapp import NeighboringRelation, PrivacyConfig, SamplingMethod
+except ImportError:
+    PrivacyConfig = None
+needs_accountants = pytest.mark.skipif(PrivacyConfig is None, reason="Flower has accountants from 1.35 on")
 
 START = ndarrays_to_parameters([np.zeros((3, 1), "f4"), np.zeros(1, "f4")])
 EVERY = {"clients": CLIENTS}
@@ -185,6 +193,43 @@ def test_privacy_needs_a_budget_and_wraps_a_mean():
     ):
         with pytest.raises(folkmoot.BadOptionError, match=words):
             wrong()
+
+
+def accounted(strategy=None, *, sampled=20, population=100, epsilon=3.0):
+    """Returns a strategy with an accountant of Flower's own kind. Flower's implementation needs a package of its own."""
+    config = PrivacyConfig(
+        target_delta=1e-5,
+        population_size=population,
+        neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+        sampling_method=SamplingMethod.NO_AMPLIFICATION,
+        max_epsilon=epsilon,
+    )
+    accountant = SimpleNamespace(config=config, num_releases=0)
+    return messages.DifferentialPrivacyServerSideFixedClipping(
+        strategy or messages.FedAvg(), 1.1, 0.5, sampled, accountant=accountant
+    )
+
+
+@needs_accountants
+def test_the_budget_of_an_accountant_becomes_that_of_the_task():
+    privacy = task_keys(accounted(), clients=100)["privacy"]
+    assert (privacy["epsilon"], privacy["delta"]) == (3.0, 1e-5)
+    privacy = task_keys(accounted(), clients=100, epsilon=1.0, delta=1e-6)["privacy"]
+    assert (privacy["epsilon"], privacy["delta"]) == (1.0, 1e-6), "what you give counts"
+    with pytest.raises(folkmoot.BadOptionError, match="needs a budget: give epsilon"):
+        task_keys(accounted(epsilon=None), clients=100)
+    with pytest.raises(folkmoot.BadOptionError, match="a population of 100; .* clients is 50"):
+        task_keys(accounted(), clients=50)
+    used = accounted()
+    used.accountant.num_releases = 2
+    with pytest.raises(folkmoot.BadOptionError, match="has 2 releases"):
+        task_keys(used, clients=100)
+
+
+def test_a_round_with_privacy_can_reach_its_minimum():
+    wrapped = messages.DifferentialPrivacyServerSideFixedClipping(results.FedAvg(accept_failures=False), 1.1, 0.5, 20)
+    scheduling = task_keys(wrapped, clients=100, epsilon=8.0, delta=1e-5)["scheduling"]
+    assert scheduling["report_goal"] == scheduling["minimum_cohort"] == 20
 
 
 @pytest.mark.parametrize("kind", ["Fixed", "Adaptive"])

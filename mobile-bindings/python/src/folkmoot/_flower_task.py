@@ -30,7 +30,8 @@ def task_keys(
 
     `clients` is the number of available clients, from which Flower computes the size of a round. With `task`, a dictionary with
     the keys of a task file, the result is that task with these keys. `epsilon` and `delta` are the budget of a strategy with
-    differential privacy, which Folkmoot enforces and Flower does not have.
+    differential privacy: the task ends before it exceeds them. By default they are the `max_epsilon` and `target_delta` of the
+    strategy's accountant, which Flower has for fixed clipping. Without an accountant, a strategy of Flower has no budget.
 
     Evaluation, callbacks and initial parameters are not mapped: the task's `[evaluation]` and its model take their places.
     docs/guides/python.md lists the strategies, and where they differ.
@@ -70,7 +71,17 @@ class _Mapped:
 
     def _private(self, name: str, strategy: Any, clients: int) -> Keys:
         """Returns the keys of a strategy that adds privacy to another one."""
+        accountant = getattr(strategy, "accountant", None)
+        if accountant is not None and (accountant.num_releases or accountant.config.population_size != clients):
+            raise BadOptionError(
+                f"the accountant of {name} has {accountant.num_releases} releases and a population of "
+                f"{accountant.config.population_size}; a task begins without releases, and clients is {clients}. Give a new "
+                "accountant with this population, or a strategy without one"
+            )
         epsilon, delta = self._budget
+        if accountant is not None:
+            epsilon = accountant.config.max_epsilon if epsilon is None else epsilon
+            delta = accountant.config.target_delta if delta is None else delta
         if epsilon is None or delta is None:
             raise BadOptionError(
                 f"{name} needs a budget: give epsilon and delta, for example epsilon=8.0, delta=1e-6. "
@@ -88,6 +99,8 @@ class _Mapped:
             )
         goal = int(strategy.num_sampled_clients)
         scheduling = {**keys["scheduling"], "report_goal": goal}
+        if "minimum_cohort" in scheduling:
+            scheduling["minimum_cohort"] = min(scheduling["minimum_cohort"], goal)
         privacy = {"kind": "central", "epsilon": epsilon, "delta": delta, **_PRIVATE[name](strategy)}
         # A weight would multiply a client's influence.
         return {**keys, "scheduling": scheduling, "aggregator": {"kind": "uniform_mean"}, "privacy": privacy}

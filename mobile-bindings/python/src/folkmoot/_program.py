@@ -14,14 +14,14 @@ Source = Union[str, "os.PathLike[str]"]
 
 ADVICE = (
     "build it from a clone with `cargo build --release`, and set FOLKMOOT_PROGRAM to target/release/folkmoot, "
-    "put that folder on the PATH, or give program="
+    "or put that folder on the PATH"
 )
 STOP_SECONDS = 5.0
 """The time that the program has to end before it is killed."""
 
 
 def find(given: Source | None, purpose: str) -> str:
-    """Returns the path of the program: the given one, or that of `FOLKMOOT_PROGRAM`, or the one on the PATH.
+    """Returns the absolute path of the program: the given one, or that of `FOLKMOOT_PROGRAM`, or the one on the PATH.
 
     Raises BadOptionError if there is none. `purpose` completes "which …".
     """
@@ -29,7 +29,7 @@ def find(given: Source | None, purpose: str) -> str:
     found = shutil.which(named)
     if found is None:
         raise BadOptionError(f"cannot find the program `{named}`, which {purpose}: {ADVICE}")
-    return found
+    return os.path.abspath(found)
 
 
 def end(process: subprocess.Popen[Any], seconds: float = STOP_SECONDS) -> None:

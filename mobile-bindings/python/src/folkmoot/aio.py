@@ -14,14 +14,17 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import errors, events, simulation
 from ._buffers import ArrayLike
 from .admin import Admin, views
-from .client import STOP_AGAIN_SECONDS
+from .admin.waiting import Ended
 from .client import Client as BlockingClient
 from .examples import Examples
 from .simulated import Simulated
@@ -33,6 +36,9 @@ __all__ = ["Client", "Events", "simulate", "watch"]
 
 EVENTS_MAX = 10_000
 """The largest number of events that wait for a slow reader. Older ones are dropped."""
+_T = TypeVar("_T")
+_threads = ThreadPoolExecutor(thread_name_prefix="folkmoot-aio")
+"""Opens and closes clients. Simulations can fill the loop's own threads for hours."""
 
 
 class Client:
@@ -49,13 +55,12 @@ class Client:
 
     async def __aenter__(self) -> Client:
         coordinator, options = self._arguments
-        opening = asyncio.ensure_future(asyncio.to_thread(BlockingClient, coordinator, **options))
+        opening = _begun(partial(BlockingClient, coordinator, **options))
         try:
-            self._client = await asyncio.shield(opening)
+            self._client = await _finished(opening)
         except asyncio.CancelledError:
-            await asyncio.wait({opening})
             if opening.exception() is None:
-                await asyncio.to_thread(opening.result().close)
+                await _finished(_begun(opening.result().close))
             raise
         return self
 
@@ -72,22 +77,10 @@ class Client:
     async def run(self, rounds: int | None = None) -> int:
         """Takes part in rounds until `stop` is called, or until `rounds` updates were accepted. Returns their number.
 
-        If the task that awaits it is cancelled, the client gives up its assignment and tells the coordinator, like `stop`. The run
-        has then ended. Raises the errors of `folkmoot.Client.run`.
+        If the task that awaits it is cancelled, the run ends, and the next one continues its assignment. To give the assignment up
+        and tell the coordinator, call `stop`. Raises the errors of `folkmoot.Client.run`.
         """
-        client = self._opened
-        run = asyncio.ensure_future(client.run_async(rounds))
-        try:
-            return await asyncio.shield(run)
-        except asyncio.CancelledError:
-            # A run that has just begun may not hear the first stop.
-            while not run.done():
-                await asyncio.to_thread(client.stop)
-                await asyncio.wait({run}, timeout=STOP_AGAIN_SECONDS)
-            if not run.cancelled():
-                # The cancellation matters, and not an error of the run.
-                run.exception()
-            raise
+        return await self._opened.run_async(rounds)
 
     async def follow(self, *names: str, rounds: int | None = None) -> AsyncIterator[events.Event]:
         """Runs the client and yields its events with these names, or all. It ends with the run, and raises the run's error.
@@ -127,20 +120,22 @@ class Client:
 
     async def stop(self) -> None:
         """Stops taking part in rounds. Gives up the current assignment and tells the coordinator."""
-        await asyncio.to_thread(self._opened.stop)
+        await _begun(self._opened.stop)
 
     async def forget(self) -> None:
         """Stops the client and deletes its key, session, models and examples. It cannot be used afterwards."""
-        await asyncio.to_thread(self._opened.forget)
+        await _finished(_begun(self._opened.forget))
 
     async def close(self) -> None:
-        """Stops the client and releases the state directory. Calling it again has no effect."""
+        """Stops the client and releases the state directory. Calling it again has no effect.
+
+        Also if the task that awaits it is cancelled, the directory is free when it returns.
+        """
         if self._client is not None:
             client, self._client = self._client, None
             for heard in self._heard:
                 heard.end()
-            # Also if this task is cancelled, the directory must be free for the next client.
-            await asyncio.shield(asyncio.to_thread(client.close))
+            await _finished(_begun(client.close))
 
     @property
     def _opened(self) -> BlockingClient:
@@ -196,17 +191,52 @@ async def simulate(*arguments: Any, **options: Any) -> Simulated:
     `progress` is called in that thread, and so are your own functions.
     """
     cancel = threading.Event()
-    run = asyncio.ensure_future(asyncio.to_thread(simulation.simulate, *arguments, cancel=cancel, **options))
+    # As in `asyncio.to_thread`, `progress` sees the caller's context.
+    simulated = partial(copy_context().run, simulation.simulate, *arguments, cancel=cancel, **options)
+    run = asyncio.get_running_loop().run_in_executor(None, simulated)
     try:
         return await asyncio.shield(run)
     except asyncio.CancelledError:
         cancel.set()
-        await asyncio.gather(run, return_exceptions=True)
+        # The cancellation matters, and not the error that it causes.
+        with contextlib.suppress(Exception):
+            await _finished(run)
         raise
 
 
-async def watch(admin: Admin, task: views.TaskLike, **options: Any) -> AsyncIterator[views.RoundView]:
-    """Yields each round of a task when it ends, until the task ends. `options` are those of `Admin.watch`."""
-    rounds = admin.watch(task, **options)
-    while (row := await asyncio.to_thread(next, rounds, None)) is not None:
-        yield row
+async def watch(
+    admin: Admin,
+    task: views.TaskLike,
+    *,
+    after: int = 0,
+    poll_seconds: float = 1.0,
+    seconds_max: float | None = None,
+) -> AsyncIterator[views.RoundView]:
+    """Yields each round of a task when it ends, until the task ends. The options are those of `Admin.watch`."""
+    ended = Ended(admin, task, after, poll_seconds, seconds_max)
+    while True:
+        for row in await asyncio.to_thread(ended.query):
+            yield row
+        if ended.is_over:
+            return
+        await asyncio.sleep(ended.pause_seconds)
+
+
+def _begun(work: Callable[[], _T]) -> asyncio.Future[_T]:
+    """Begins work in a thread of this module."""
+    return asyncio.get_running_loop().run_in_executor(_threads, work)
+
+
+async def _finished(work: asyncio.Future[_T]) -> _T:
+    """Waits for work that must not be left half done. If the task is cancelled meanwhile, once or more, that is raised at the end."""
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        # The cancellation matters, and not an error of the work.
+        work.exception()
+        raise cancelled
+    return work.result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import tempfile
@@ -141,7 +142,7 @@ def compare(
     beginning with `seed`. `target` is a value of the held-out metric to reach. All other arguments are those of `simulate`.
 
     With `output` and `resume`, runs that are complete are not run again. `progress` shows a progress bar over the runs, or none;
-    by default, a notebook and a terminal have one.
+    by default, a terminal has one, and with tqdm a notebook.
 
     Raises SimulationError, or BadOptionError if the program cannot be found or a name cannot be used.
     """
@@ -197,7 +198,12 @@ class _Ended:
         self._bar.show(sum(self._before.get(path) != time for path, time in ended.items()))
 
     def _files(self) -> dict[Path, int]:
-        return {path: path.stat().st_mtime_ns for path in self._folder.glob("*/seed-*/run.json")}
+        files = {}
+        for path in self._folder.glob("*/seed-*/run.json"):
+            # The program deletes the file of an earlier run.
+            with contextlib.suppress(FileNotFoundError):
+                files[path] = path.stat().st_mtime_ns
+        return files
 
 
 def _files(variants: Variants, folder: Path) -> list[str]:

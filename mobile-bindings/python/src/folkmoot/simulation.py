@@ -34,7 +34,8 @@ class SimulationError(FolkmootError):
 
 
 Progress = Union[bool, Callable[[SimulatedRound], object], None]
-"""Whether to show a progress bar, or a function that is called with each round. None shows the bar in notebooks and terminals."""
+"""Whether to show a progress bar, or a function that is called with each round. None shows the bar in terminals, and with tqdm in
+notebooks."""
 
 
 def simulate(
@@ -73,8 +74,8 @@ def simulate(
 
     `output` is a folder for the model and a report. With `resume`, the same call continues an interrupted simulation.
     `contributions` computes how much each client contributes to the held-out metric. `progress` is a function that is called
-    with each round when it has ended; True shows a progress bar, and False none. By default, a notebook and a terminal have
-    one. `program` is the path of the command-line program. By default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
+    with each round when it has ended; True shows a progress bar, and False none. By default, a terminal has one, and with tqdm
+    a notebook. `program` is the path of the command-line program. By default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
 
     `select(clients, draw)`, `aggregate(updates, commit)` and `finalize(weights, aggregate, commit)` are functions of your own, in place
     of the task's selection, aggregator and finalizer. They run in this thread, and `folkmoot.strategies` describes their arguments.

@@ -210,10 +210,23 @@ class ModuleTrainer(Trainer):
         return Evaluated(seen.examples, seen.loss(), seen.correct(seen.examples))
 
     def _batches(self, dataset: Any, size: int, *, shuffle: bool) -> Any:
+        """Yields the batches on the module's device."""
         data: Any = needed("torch.utils.data", "pip install torch")
-        return data.DataLoader(
+        first = next(self.module.parameters(), None)
+        device = None if first is None else first.device
+        for x, y in data.DataLoader(
             dataset, batch_size=size, shuffle=shuffle, generator=self._generator if shuffle else None
-        )
+        ):
+            yield _moved(x, device), _moved(y, device)
+
+
+def _moved(batch: Any, device: Any) -> Any:
+    """Returns a batch on this device: a tensor, or several as data sets with several inputs return them."""
+    if hasattr(batch, "to"):
+        return batch.to(device)
+    if isinstance(batch, Mapping):
+        return {name: _moved(one, device) for name, one in batch.items()}
+    return type(batch)(_moved(one, device) for one in batch) if isinstance(batch, (list, tuple)) else batch
 
 
 class _Seen:

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import folkmoot
 import numpy as np
 import pytest
 from folkmoot import aio, events, simulation
+from folkmoot.admin import Admin
 from small_task import PROGRAM, linear_model, task_text
 from test_rounds import line
 from test_simulation import DIGITS
@@ -126,16 +128,111 @@ def test_a_cancelled_run_ends_and_frees_the_state_directory(coordinator, tmp_pat
     run(train())
 
 
+def test_a_cancelled_run_is_continued_by_the_next_one(coordinator, tmp_path, generator):
+    task = start(coordinator, tmp_path, rounds=100)
+
+    async def train():
+        async with connect(coordinator, tmp_path) as client:
+            client.examples.add(*line(generator))
+            for _ in range(10):
+                assigned = client.events("assigned")
+                running = asyncio.create_task(client.run())
+                await assigned.__anext__()
+                running.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await running
+                assigned.end()
+                assert await client.run(rounds=1) == 1
+
+    run(train())
+    rounds = coordinator.wait_for_rounds(task, 10)
+    assert not [row for row in rounds if row["phase"] == "abandoned"], "no assignment was given up"
+
+
+class Gate:
+    """A call that waits in its thread until it is opened."""
+
+    def __init__(self, call):
+        self.call, self.begun, self.opened = call, threading.Event(), threading.Event()
+
+    def __call__(self, *given, **options):
+        self.begun.set()
+        assert self.opened.wait(PATIENCE_SECONDS)
+        return self.call(*given, **options)
+
+
+async def cancelled_again(task):
+    """Cancels a task, and again when it has heard of it."""
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not task.done(), "it waits until its work is finished"
+
+
+def test_a_client_that_is_cancelled_while_it_closes_frees_the_state_directory(coordinator, tmp_path):
+    async def train():
+        client = await connect(coordinator, tmp_path).__aenter__()
+        slow = client._client.close = Gate(client._client.close)
+        task = asyncio.create_task(client.close())
+        await asyncio.to_thread(slow.begun.wait)
+        await cancelled_again(task)
+        slow.opened.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with connect(coordinator, tmp_path):
+            pass
+
+    run(train())
+
+
+def test_a_client_opens_stops_and_closes_while_the_threads_of_the_loop_are_busy(coordinator, tmp_path):
+    async def train():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        free = threading.Event()
+        busy = asyncio.ensure_future(asyncio.to_thread(free.wait, PATIENCE_SECONDS))
+        try:
+            async with connect(coordinator, tmp_path) as client:
+                await client.stop()
+            assert not busy.done()
+        finally:
+            free.set()
+            await busy
+
+    run(train())
+
+
+def test_a_cancelled_watch_leaves_no_thread(coordinator, tmp_path):
+    task = start(coordinator, tmp_path)
+    coordinator.admin.pause(task)
+    queries = []
+
+    class Heard(Admin):
+        def task(self, task):
+            queries.append(task)
+            return super().task(task)
+
+    admin = Heard(coordinator.url, coordinator.api_key, coordinator.certificate)
+
+    async def watched():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        watching = asyncio.create_task(collected(aio.watch(admin, task, after=1, poll_seconds=0.05)))
+        while not queries:
+            await asyncio.sleep(0)
+        watching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watching
+        try:
+            assert await asyncio.to_thread(lambda: "free") == "free", "the only thread polls no more"
+        finally:
+            coordinator.admin.cancel(task)
+
+    run(watched())
+
+
 def test_a_client_that_is_cancelled_while_it_opens_frees_the_state_directory(coordinator, tmp_path, monkeypatch):
-    begun, opened, made = threading.Event(), threading.Event(), []
-    blocking = aio.BlockingClient
-
-    def slow(*given, **options):
-        begun.set()
-        assert opened.wait(PATIENCE_SECONDS)
-        made.append(blocking(*given, **options))
-        return made[-1]
-
+    made, blocking = [], aio.BlockingClient
+    slow = Gate(lambda *given, **options: made.append(blocking(*given, **options)) or made[-1])
     monkeypatch.setattr(aio, "BlockingClient", slow)
 
     async def enter():
@@ -144,10 +241,9 @@ def test_a_client_that_is_cancelled_while_it_opens_frees_the_state_directory(coo
 
     async def train():
         task = asyncio.create_task(enter())
-        await asyncio.to_thread(begun.wait)
-        task.cancel()
-        await asyncio.sleep(0)
-        opened.set()
+        await asyncio.to_thread(slow.begun.wait)
+        await cancelled_again(task)
+        slow.opened.set()
         with pytest.raises(asyncio.CancelledError):
             await task
         with pytest.raises(folkmoot.ForgottenError, match="closed"):

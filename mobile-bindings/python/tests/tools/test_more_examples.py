@@ -69,9 +69,12 @@ def test_five_hospitals_follow_the_readme(coordinator, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    accuracies = dict(re.findall(r"(north|south|east|west|centre): ([0-9.]+) on", done.stdout))
+    found = re.findall(r"(north|south|east|west|centre): ([0-9.]+) on ([0-9]+) patients", done.stdout)
+    accuracies = {site: (float(accuracy), int(patients)) for site, accuracy, patients in found}
     assert set(accuracies) == {"north", "south", "east", "west", "centre"}, done.stdout + done.stderr
-    assert all(float(accuracy) > 0.85 for accuracy in accuracies.values()), accuracies
+    right = sum(accuracy * patients for accuracy, patients in accuracies.values())
+    # About 182 of 189 are. The order of the training differs, and 116 are right for a model that finds every tumour benign.
+    assert right > 150, accuracies
     listed = re.findall(r"^(north|south|east|west|centre) +\S+Z", done.stdout, re.M)
     assert sorted(listed) == sorted(accuracies), "the operator sees each site by its name"
     [task] = coordinator.admin.tasks()

@@ -1,5 +1,6 @@
 """What a notebook and a terminal show of results: short texts, tables and curves, and nothing from elsewhere."""
 
+import html as html_text
 import html.parser
 import json
 import xml.dom.minidom
@@ -8,7 +9,7 @@ import folkmoot
 import pytest
 from folkmoot._notebook import columns
 from folkmoot._notebook import html as shown
-from folkmoot.admin import History, views
+from folkmoot.admin import History, looks, views
 from folkmoot.admin.filling import filled
 from folkmoot.offer import AssignmentOffer
 
@@ -100,6 +101,22 @@ def test_texts_are_short_and_say_what_it_is():
     assert repr(AssignmentOffer("a", "b", 1, 0, 1, {})).endswith("loss –, epochs –, batch size –>")
     assert dict(task()) == json.loads(json.dumps(task())), "an answer is still a dictionary"
     assert "1970-01-02 00:00:00 UTC" in task()._repr_html_()
+
+
+def test_a_new_secret_is_read_but_not_shown():
+    record = {"id": "1", "name": None, "created_at": 10**400, "expires_at": 0}
+    token = filled(views.CreatedToken, {"token": "top.secret", "record": record})
+    key = {"api_key": "top.secret", "record": record}
+    organisation = filled(looks.CreatedOrganisation, {"first_key": key, "organisation": {"name": "a"}})
+    for row, how in (
+        (token, 'row["token"]'),
+        (filled(views.CreatedApiKey, key), 'row["api_key"]'),
+        (organisation, 'row["first_key"]["api_key"]'),
+    ):
+        assert "top.secret" not in repr(row) + str([row]) + row._repr_html_()
+        assert html_text.escape(how, quote=True) in row._repr_html_() and how.split("[")[-1] in repr(row)
+    assert "1970-01-01" in token._repr_html_(), "one of its times is in no calendar"
+    assert token["token"] == json.loads(json.dumps(token))["token"] == "top.secret"
 
 
 def test_a_long_table_leaves_out_its_middle():

@@ -1,5 +1,7 @@
 """`folkmoot.testing`: what a team uses to test its app's training. Most other tests use it, too."""
 
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -8,7 +10,7 @@ import folkmoot
 import numpy as np
 import pytest
 from folkmoot.testing import Coordinator, StartError, WaitError
-from small_task import linear_model, task_text
+from small_task import PROGRAM, linear_model, task_text
 
 CONFTEST = 'pytest_plugins = ["folkmoot.testing.fixtures"]\n'
 TEST = """
@@ -94,6 +96,46 @@ def test_a_wait_says_why_no_round_was_committed(coordinator, tmp_path):
     assert next(coordinator.admin.watch(task, poll_seconds=0.05, seconds_max=60))["phase"] == "abandoned"
     with pytest.raises(WaitError, match="1 abandoned too_few_reports.*1 aborted"):
         coordinator.wait_for_rounds(task, 1, seconds_max=0)
+
+
+def test_the_callers_configuration_changes_nothing(tmp_path, monkeypatch):
+    # Each of these would end the coordinator, or make it listen or write elsewhere.
+    (tmp_path / "folkmoot.toml").write_text('[database]\nurl = "postgres://127.0.0.1:1/production"\n')
+    for name, value in (
+        ("FOLKMOOT_DATABASE_URL", "postgres://127.0.0.1:1/production"),
+        ("FOLKMOOT_CONFIG", "absent.toml"),
+    ):
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    # A path that is relative to the caller's folder names the same program.
+    program = os.path.relpath(shutil.which(PROGRAM))
+    with Coordinator("used", program=program) as coordinator:
+        key = coordinator.api_key
+        assert coordinator.folder == tmp_path / "used" and (coordinator.folder / "data" / "folkmoot.db").is_file()
+        assert coordinator.call("task", "list") == []
+        assert not {"FOLKMOOT_DATABASE_URL", "FOLKMOOT_CONFIG"} & set(coordinator.environment)
+    with Coordinator("used", program=program) as again:
+        assert again.api_key == key and list(again.admin.tasks()) == []
+    (tmp_path / "used" / "data" / "first-api-key").unlink()
+    with pytest.raises(StartError, match="its API key is missing.*give a new folder"):
+        Coordinator("used", program=program)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is a script for a POSIX shell")
+def test_a_program_that_is_no_coordinator_is_named(tmp_path):
+    script = tmp_path / "program"
+    for text, words in (
+        ("#!/bin/sh\necho wrong >&2\nexit 3\n", "did not start and ended with code 3: wrong"),
+        ("#!/bin/sh\necho said\n", "ended with code 0: said"),
+        ("#!/bin/sh\necho 4\n", "ended with code 0: 4"),
+        ("#!/absent/interpreter\n", "program cannot be run: No such file or directory"),
+    ):
+        script.write_text(text)
+        script.chmod(0o700)
+        with pytest.raises(StartError, match=words):
+            Coordinator(program=script)
+    timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    assert all(timer.finished.is_set() for timer in timers), "none is left to kill a process later"
 
 
 def test_errors_say_what_to_do(tmp_path, monkeypatch, coordinator):

@@ -137,6 +137,24 @@ def test_torch_trainers_measure_on_what_they_hold_out():
     assert measured.correct_count == int((outputs.argmax(1).numpy() == y).sum())
 
 
+def test_torch_trainers_move_batches_to_the_device_of_the_module():
+    class Several(torch.utils.data.Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            return {"ids": torch.zeros(3), "pair": (torch.zeros(1), torch.ones(1))}, index
+
+    # Every machine has this device, whose tensors have no numbers.
+    elsewhere = Network().to("meta")
+    trainer = federated.ModuleTrainer(elsewhere, Several(), None, None)
+    [(x, y)] = trainer._batches(Several(), 4, shuffle=False)
+    assert {one.device.type for one in (x["ids"], *x["pair"], y)} == {"meta"} and x["ids"].shape == (4, 3)
+    without = federated.ModuleTrainer(torch.nn.Flatten(), Several(), None, None)
+    [(x, y)] = without._batches(Several(), 4, shuffle=False)
+    assert y.tolist() == [0, 1, 2, 3]
+
+
 def test_torch_mistakes_are_named(tmp_path):
     module = Network()
     before = {name: one.clone() for name, one in module.state_dict().items()}

@@ -15,7 +15,7 @@ CELLS = 24
 class Bar:
     """A progress bar on standard error.
 
-    `wanted` shows it or not. With None it is shown in a notebook and in a terminal, and nowhere else, so that logs stay short.
+    `wanted` shows it or not. With None it is shown in a terminal, in a notebook with tqdm, and nowhere else, so that logs stay short.
     `total` is None if the end is not known.
     """
 

@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast, get_args, get_type_hints, is_typeddict
 from .._notebook import html
 
 _V = TypeVar("_V")
+_SECRETS = ("token", "api_key")
+"""The fields of `CreatedToken` and `CreatedApiKey` that let whoever has them in."""
 
 
 class View(dict[str, Any]):
@@ -19,11 +21,24 @@ class View(dict[str, Any]):
         return html.facts(_facts(self))
 
 
+class SecretView(View):
+    """An answer with a secret, which neither a notebook nor a log shows: a notebook saves what it shows."""
+
+    def __repr__(self) -> str:
+        return repr({name: _hidden(name) if name in _SECRETS else value for name, value in self.items()})
+
+
 def filled(kind: type[_V], answer: Mapping[str, Any]) -> _V:
     """Returns the answer with None for each missing field of `kind`, nested fields included."""
     hints = _hints(cast(Any, kind))
     fields = {**dict.fromkeys(hints), **answer}
-    return cast(_V, View((name, _deeper(hints.get(name), value)) for name, value in fields.items()))
+    view = View if fields.keys().isdisjoint(_SECRETS) else SecretView
+    return cast(_V, view((name, _deeper(hints.get(name), value)) for name, value in fields.items()))
+
+
+def _hidden(*path: str) -> str:
+    """Says where a secret is."""
+    return "hidden; read it with row" + "".join(f'["{name}"]' for name in path)
 
 
 def _facts(answer: Mapping[str, Any], prefix: str = "") -> dict[str, html.Figure]:
@@ -35,11 +50,21 @@ def _facts(answer: Mapping[str, Any], prefix: str = "") -> dict[str, html.Figure
             facts |= _facts(value, f"{place}.")
         elif isinstance(value, (dict, list)):
             facts[place] = f"{len(value)} {'fields' if isinstance(value, dict) else 'items'}"
+        elif name in _SECRETS and isinstance(value, str):
+            facts[place] = _hidden(*place.split("."))
         elif name.endswith("_at") and isinstance(value, int):
-            facts[place] = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(value / 1000))
+            facts[place] = _time(value)
         else:
             facts[place] = value
     return facts
+
+
+def _time(milliseconds: int) -> html.Figure:
+    """Returns a time as text, or the number if no calendar has it."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(milliseconds / 1000))
+    except (OverflowError, OSError, ValueError):
+        return milliseconds
 
 
 @cache

@@ -28,6 +28,45 @@ class _Tasks(Protocol):
     ) -> Iterator[views.RoundView]: ...
 
 
+class Ended:
+    """The rounds of a task that have ended, query by query."""
+
+    def __init__(
+        self, admin: _Tasks, task: views.TaskLike, after: int, poll_seconds: float, seconds_max: float | None
+    ) -> None:
+        """Begins after the round with the number `after`. The other arguments are those of `Waiting.watch`."""
+        self._admin, self._task = admin, task
+        self._poll_seconds = max(poll_seconds, POLL_SECONDS_MIN)
+        self._until = None if seconds_max is None else time.monotonic() + seconds_max
+        self._told: set[int] = set()
+        self._open_from = after + 1
+        self.is_over = False
+        """Whether the task has ended or the time is up."""
+
+    def query(self) -> list[views.RoundView]:
+        """Returns the rounds that have ended since the last query, the oldest first."""
+        # Query the state first: the list then contains every round that ended before the task did.
+        is_over = self._admin.task(self._task)["state"] in _OVER
+        rows = [
+            row
+            for row in _rounds_from(self._admin, self._task, self._open_from)
+            if row["phase"] in _ENDED and row["number"] not in self._told
+        ]
+        self._told.update(row["number"] for row in rows)
+        while self._open_from in self._told:
+            self._told.remove(self._open_from)
+            self._open_from += 1
+        self.is_over = is_over or (self._until is not None and time.monotonic() >= self._until)
+        return rows
+
+    @property
+    def pause_seconds(self) -> float:
+        """The pause before the next query."""
+        if self._until is None:
+            return self._poll_seconds
+        return max(0.0, min(self._poll_seconds, self._until - time.monotonic()))
+
+
 class Waiting:
     """Waits for what happens to a task."""
 
@@ -44,24 +83,12 @@ class Waiting:
         It starts with the rounds that have already ended and whose number is above `after`. A round ends committed,
         evaluated or abandoned. If the task is a draft or paused, this waits until it runs.
         """
-        until = None if seconds_max is None else time.monotonic() + seconds_max
-        told: set[int] = set()
-        open_from = after + 1
+        ended = Ended(self, task, after, poll_seconds, seconds_max)
         while True:
-            # Query the state first: the list then contains every round that ended before the task did.
-            is_over = self.task(task)["state"] in _OVER
-            rows = _rounds_from(self, task, open_from)
-            for row in rows:
-                if row["phase"] in _ENDED and row["number"] not in told:
-                    told.add(row["number"])
-                    yield row
-            while open_from in told:
-                told.remove(open_from)
-                open_from += 1
-            if is_over or (until is not None and time.monotonic() >= until):
+            yield from ended.query()
+            if ended.is_over:
                 return
-            pause = max(poll_seconds, POLL_SECONDS_MIN)
-            time.sleep(pause if until is None else max(0.0, min(pause, until - time.monotonic())))
+            time.sleep(ended.pause_seconds)
 
     def wait(
         self: _Tasks,
@@ -73,8 +100,8 @@ class Waiting:
     ) -> views.TaskView:
         """Waits until the task ends or `seconds_max` have passed, and returns the task as it then is.
 
-        A paused task has not ended. `progress` shows a progress bar over the committed rounds, or none; by default, a notebook
-        and a terminal have one.
+        A paused task has not ended. `progress` shows a progress bar over the committed rounds, or none; by default, a terminal
+        has one, and with tqdm a notebook.
         """
         total = self.task(task)["description"].get("stop", {}).get("rounds")
         committed = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -48,29 +49,32 @@ class Coordinator:
     def __init__(self, folder: Source | None = None, *, program: Source | None = None) -> None:
         """Starts the coordinator, and returns when it serves.
 
-        `folder` gets its data and its log; by default it is a temporary folder, which is deleted at the end. `program` is the
-        path of the command-line program. By default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
+        `folder` gets its data and its log; by default it is a temporary folder, which is deleted at the end. A folder that was used
+        before is continued. `program` is the path of the command-line program. By default, `FOLKMOOT_PROGRAM` and then the PATH
+        are searched. The coordinator gets no `folkmoot.toml` and no variable `FOLKMOOT_*` of yours, so it never uses your database.
 
         Raises BadOptionError if the program cannot be found, and StartError if it does not serve.
         """
         self._program = _program.find(program, "is the coordinator")
         self._temporary = None if folder is not None else tempfile.TemporaryDirectory(prefix="folkmoot-testing-")
-        self.folder = Path(folder if folder is not None else self._temporary.name if self._temporary else "")
+        given = folder if folder is not None else self._temporary.name if self._temporary else ""
+        # The program runs in a folder of its own, so relative paths would mean others there.
+        self.folder = Path(os.path.abspath(given))
         """The folder of the data and of `coordinator.log`."""
-        with (self.folder / "coordinator.log").open("wb") as log:
-            command = [self._program, "serve", "--data", str(self.folder / "data"), "--listen", "127.0.0.1:0", "--json"]
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
-            """The process of the coordinator. A test may kill it."""
+        data = self.folder / "data"
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.process = self._started(data)
+        """The process of the coordinator. A test may kill it."""
         self._end = weakref.finalize(self, _close, self.process, self._temporary)
         serving = self._serving()
         self.url: str = serving["url"]
         """The address: `https://127.0.0.1:PORT`."""
-        self.certificate = self.folder / "data" / "ca.pem"
+        self.certificate = data / "ca.pem"
         """The path of the certificate that clients trust."""
-        self.api_key: str = serving["first_api_key"]
+        self.api_key: str = serving.get("first_api_key") or self._kept_key(data)
         """The API key of an admin."""
         self.environment = {
-            **os.environ,
+            **_environment(),
             "FOLKMOOT_URL": self.url,
             "FOLKMOOT_CA": str(self.certificate),
             "FOLKMOOT_API_KEY": self.api_key,
@@ -188,20 +192,69 @@ class Coordinator:
         lost = ", ".join(f"{one['count']} {one['kind']} {one['reason'] or ''}".strip() for one in dropped)
         return f"The rounds are: {phases}. Without an update in the last two: {lost or 'none'}."
 
+    def _started(self, data: Path) -> subprocess.Popen[bytes]:
+        """Starts the program in its own folder, where the caller's `folkmoot.toml` is not read."""
+        command = [self._program, "serve", "--data", str(data), "--listen", "127.0.0.1:0", "--json"]
+        try:
+            with (self.folder / "coordinator.log").open("wb") as log:
+                return subprocess.Popen(
+                    command, cwd=data, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+                )
+        except OSError as error:
+            if self._temporary is not None:
+                self._temporary.cleanup()
+            raise StartError(f"{self._program} cannot be run: {error.strerror}; {_program.ADVICE}") from None
+
+    def _kept_key(self, data: Path) -> str:
+        """Returns the key that the program made when the folder was new. It says the key only then."""
+        try:
+            return (data / "first-api-key").read_text(encoding="utf-8").strip()
+        except OSError as error:
+            self.close()
+            raise StartError(
+                f"the folder was used before, and its API key is missing: {error}; give a new folder"
+            ) from None
+
     def _serving(self) -> dict[str, Any]:
         """Waits until the coordinator serves, and returns what it says."""
         assert self.process.stdout is not None, "it is a pipe"
-        # Ending the process ends the wait for its line.
-        patience = threading.Timer(START_SECONDS, self.process.kill)
+        is_late = threading.Event()
+
+        def give_up() -> None:
+            is_late.set()
+            # It also ends the wait for its line.
+            self.process.kill()
+
+        patience = threading.Timer(START_SECONDS, give_up)
+        patience.daemon = True
         patience.start()
-        line = self.process.stdout.readline()
-        patience.cancel()
-        if not line:
-            said = self.log()
+        try:
+            line = self.process.stdout.readline()
+        except BaseException:
             self.close()
-            raise StartError(f"the coordinator did not start within {START_SECONDS:g} seconds: {said}")
-        serving: dict[str, Any] = json.loads(line)
-        return serving
+            raise
+        finally:
+            patience.cancel()
+        with contextlib.suppress(ValueError):
+            serving = json.loads(line)
+            if isinstance(serving, dict) and "url" in serving:
+                return serving
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_program.STOP_SECONDS)
+        _program.end(self.process)
+        ended = (
+            f"within {START_SECONDS:g} seconds"
+            if is_late.is_set()
+            else f"and ended with code {self.process.returncode}"
+        )
+        said = line.decode("utf-8", "replace") + self.log()
+        self.close()
+        raise StartError(f"the coordinator did not start {ended}: {said}")
+
+
+def _environment() -> dict[str, str]:
+    """Returns the environment without the program's settings, which could name the database of another coordinator."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("FOLKMOOT_")}
 
 
 def _close(process: subprocess.Popen[bytes], temporary: tempfile.TemporaryDirectory[str] | None) -> None:
