@@ -95,7 +95,7 @@ fn a_replica_and_a_cluster_come_back() {
     plan.training.model_contrast =
         Some(Box::new(ModelContrast { features: "hidden".into(), weight: 1.0, temperature: 0.5 }));
     let end = OwnTensors::after(&part, &plan, None, &outcome(vec![1.0; 17])).unwrap();
-    assert_eq!(end.replica, [1.0; 17], "the end of the training is kept as it is");
+    assert_eq!(end.replica, [0.5; 17], "the end of the training is kept as it is");
     let cluster = OwnTensors { cluster: Some(3), ..OwnTensors::default() };
     for own in [own, end, cluster] {
         let stored = own.encode(&part).unwrap();
