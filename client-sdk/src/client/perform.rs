@@ -90,9 +90,7 @@ impl Runner<'_> {
 
     async fn perform_at_once(&mut self, effect: Effect) -> Result<(), ClientError> {
         match effect {
-            Effect::Persist => {
-                self.client.state.save_session(&self.session).await?;
-            }
+            Effect::Persist => self.client.state.save_session(&self.session).await?,
             Effect::WakeAt(at) => self.alarm = Some(at),
             Effect::Prefetch { artifact } => self.prefetch(artifact),
             Effect::FinishEarly { request_id } => {

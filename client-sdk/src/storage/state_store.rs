@@ -38,7 +38,8 @@ impl Enrolment {
 /// The name of the lock file. It also marks a directory as a client's.
 const LOCK: &str = "directory.lock";
 
-/// The small files of a state directory. The directory stays locked as long as this lives. Dropping it waits for a write that has begun.
+/// The small files of a state directory. The directory stays locked as long as this lives. Dropping it waits for a write that
+/// has begun.
 #[derive(Debug)]
 pub(crate) struct StateStore {
     directory: PathBuf,
@@ -98,8 +99,8 @@ impl StateStore {
         write_private(&self.directory.join("enrolment.json"), &json)
     }
 
-    /// Reads the stored session, after the last [`StateStore::save_session`] has ended. An unreadable file is renamed to `*.damaged` and treated as
-    /// missing.
+    /// Reads the stored session, after the last [`StateStore::save_session`] has ended. An unreadable file is renamed to
+    /// `*.damaged` and treated as missing.
     pub async fn load_session(&self) -> Result<Option<Session>, StorageError> {
         let _written = self.writing.lock().await;
         let path = self.session_path();

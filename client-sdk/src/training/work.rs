@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Examples, TrainingOutcome};
-use folkmoot_protocol::{PersonalTraining, Plan, TaskId, Work, messages::AbortReason};
+use folkmoot_protocol::{PersonalTraining, Plan, TaskId, TrainingPlan, Work, messages::AbortReason};
 use folkmoot_training::{ClusterChoice, FinishedWork, Inputs};
 use folkmoot_work::WorkError;
 
@@ -60,12 +60,12 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     Ok(outcome.map(|outcome| inputs.finished(local.assignment.clone(), outcome, held)))
 }
 
-/// Deletes a replica (elastic averaging), a last local model (model contrast) or an own model (APFL) with which a training has failed. Otherwise all later trainings would fail, too; now the next one
-/// starts from the version.
+/// Deletes a replica (elastic averaging), a last local model (model contrast) or an own model (APFL) with which a training has
+/// failed. Otherwise all later trainings would fail, too; now the next one starts from the version.
 pub(super) fn forget_failed_replica(work: &WorkStore, task: TaskId, plan: &Plan, error: &WorkError) {
-    let is_mixture = matches!(plan.training.personal_training, Some(PersonalTraining::Apfl { .. }));
-    let keeps_model = plan.training.elastic_averaging.is_some() || plan.training.model_contrast.is_some();
-    let has_replica = keeps_model || is_mixture;
+    let TrainingPlan { elastic_averaging, model_contrast, personal_training, .. } = &plan.training;
+    let is_mixture = matches!(personal_training, Some(PersonalTraining::Apfl { .. }));
+    let has_replica = elastic_averaging.is_some() || model_contrast.is_some() || is_mixture;
     if !has_replica || error.reason != AbortReason::TrainingFailed {
         return;
     }

@@ -33,8 +33,8 @@ pub struct OwnTensors {
     pub control: Vec<f32>,
     /// The cluster whose model the client has trained, counted from 0. A client of a cluster keeps nothing else.
     pub cluster: Option<usize>,
-    /// The client's replica of the model (elastic averaging), or the end of its last training (model contrast), in the order of the plan's schema; empty if there is none. A client with a
-    /// replica keeps nothing else.
+    /// The client's replica of the model (elastic averaging), or the end of its last training (model contrast), in the order of
+    /// the plan's schema; empty if there is none. A client with a replica keeps nothing else.
     pub replica: Vec<f32>,
 }
 

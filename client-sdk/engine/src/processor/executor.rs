@@ -6,16 +6,14 @@ use folkmoot_protocol::GradientClipping;
 use super::ascent::Ascent;
 use super::batch_program::BatchSource;
 use super::clipping::norm_factor;
-use super::curvature::Curvature;
 use super::gradients::{Beside, Gradients, Measured, StepInput};
 use super::memory_limit::MemoryLimit;
-use super::model_contrast::ModelContrast;
-use super::newton::Newton;
 use super::optimizer::{MatrixShape, Rule, StepNumber, rule as optimizer_rule};
-use super::probe::Probe;
 use super::products::Products;
 use super::recorded::Recorded;
 use super::recorder::Recorder;
+use super::references::References;
+use super::second_order::{Method, SecondOrder};
 use super::update::{Adjustment, UpdatedTensor, update_by};
 use crate::augmentation::Augmenter;
 use crate::batch::Batch;
@@ -37,16 +35,12 @@ pub(crate) struct Processor {
     workspace: Vec<f32>,
     /// Present if each step computes a second gradient.
     ascent: Option<Ascent>,
-    /// Present if a step compares gradients at several weights.
-    probe: Option<Probe>,
-    /// Present if a step solves for Newton's direction.
-    newton: Option<Newton>,
-    /// Present if some steps estimate the curvature of each weight.
-    curvature: Option<Curvature>,
+    /// Present if steps compare gradients at several weights.
+    second_order: Option<SecondOrder>,
     /// Present if the plan changes examples.
     augmenter: Option<Augmenter>,
     /// Present if the plan contrasts the model with others.
-    contrast: Option<ModelContrast>,
+    references: Option<References>,
     /// The random number generator of example privacy.
     chance: Option<Box<dyn SecretChance>>,
     /// The size of the training's other state, in bytes.
@@ -65,16 +59,13 @@ impl Processor {
         full_batch: usize,
     ) -> Result<Self, StepError> {
         let weights = source.model.parameter_count();
-        let contrast = source.contrast.as_ref();
-        let contrast = contrast.map(|one| ModelContrast::new(&source.model, one, full_batch)).transpose()?;
+        let references = References::of(&source, full_batch)?;
         let gradients = Gradients::new(BatchSource::new(source), &rule, full_batch)?;
         let (optimizer, shapes) = (optimizer_rule(rule.optimizer), gradients.trained_shapes());
         Ok(Self {
             rule,
             ascent: rule.sharpness_radius.map(|radius| Ascent::new(radius, weights)),
-            probe: rule.optimizer.uses_curvature().then(|| Probe::new(weights)),
-            newton: Newton::of(rule.optimizer, gradients.trained_count()),
-            curvature: Curvature::of(rule.optimizer, gradients.trained_count()),
+            second_order: SecondOrder::of(rule.optimizer, weights, gradients.trained_count()),
             examples: examples.clone(),
             batch: Batch::with_room_for(full_batch, examples),
             workspace: vec![0.0; optimizer.workspace_length(&shapes)],
@@ -82,7 +73,7 @@ impl Processor {
             optimizer,
             shapes,
             augmenter: None,
-            contrast,
+            references,
             chance: None,
             beside: 0,
         })
@@ -111,13 +102,11 @@ impl Processor {
             self.gradients.restart(full_batch, limit)?;
         } else {
             let step = StepSource { model, layout, has_shares, ..source.clone() };
-            let contrast = step.contrast.as_ref();
-            let contrast =
-                contrast.map(|one| ModelContrast::new(&step.model, one, full_batch)).transpose()?;
+            let references = References::of(&step, full_batch)?;
             let source = BatchSource { step, ..self.gradients.source().clone() };
             let gradients = Gradients::new(source, &self.rule, full_batch)?;
             limit.check(full_batch, gradients.memory_bytes())?;
-            (self.gradients, self.contrast) = (gradients, contrast);
+            (self.gradients, self.references) = (gradients, references);
         }
         self.contrast_with(&[]);
         if self.batch.memory_bytes() != batch_bytes {
@@ -175,8 +164,8 @@ impl Processor {
 
     /// Contrasts each later step with the client's last local model, if the plan does so. It is empty if there is none.
     pub(crate) fn contrast_with(&mut self, previous: &[f32]) {
-        if let Some(contrast) = &mut self.contrast {
-            contrast.set_previous(previous);
+        if let Some(references) = &mut self.references {
+            references.set_previous(previous);
         }
     }
 
@@ -216,18 +205,10 @@ impl Processor {
     pub(crate) fn kept_bytes(&self) -> usize {
         let augmented = self.augmenter.as_ref().map_or(0, Augmenter::memory_bytes);
         let ascent = self.ascent.as_ref().map_or(0, Ascent::memory_bytes);
-        let newton = self.newton.as_ref().map_or(0, Newton::memory_bytes);
-        let curvature = self.curvature.map_or(0, Curvature::memory_bytes);
-        let probe = self.probe.as_ref().map_or(0, Probe::memory_bytes);
-        let contrast = self.contrast.as_ref().map_or(0, ModelContrast::memory_bytes);
-        ascent
-            + newton
-            + curvature
-            + probe
-            + size_of_val(&self.workspace[..])
-            + augmented
-            + contrast
-            + self.beside
+        let second_order = self.second_order.as_ref().map_or(0, SecondOrder::memory_bytes);
+        let references = self.references.as_ref().map_or(0, References::memory_bytes);
+        let workspace = size_of_val(&self.workspace[..]);
+        ascent + second_order + workspace + augmented + references + self.beside
     }
 
     /// Counts the state of another model, in bytes, toward the memory limit.
@@ -277,10 +258,10 @@ impl Processor {
         let (rows, limit) = (&*request.rows, self.limit(host));
         let input = StepInput { examples: &self.examples, rows, seed: request.seed, limit };
         let HostState { weights, starting_weights, optimizer_state, .. } = host;
-        let (batch, augmenter, contrast) = (&mut self.batch, &mut self.augmenter, &mut self.contrast);
+        let batch = &mut self.batch;
         let mut beside = Beside {
-            augmenter: augmenter.as_mut(),
-            contrast: contrast.as_mut().map(|contrast| (contrast, &starting_weights[..])),
+            augmenter: self.augmenter.as_mut(),
+            references: self.references.as_mut().map(|references| (references, &starting_weights[..])),
         };
         let measured = self.gradients.run(&input, batch, &mut beside, weights, observe)?;
         if let Some(ascent) = &mut self.ascent
@@ -291,18 +272,19 @@ impl Processor {
             ascent.descend(weights);
             second?;
         }
-        let is_due = self.curvature.is_none_or(|curvature| curvature.is_due(request.number));
-        if let Some(probe) = self.probe.as_mut().filter(|_| is_due) {
+        let due = self.second_order.as_mut().filter(|one| one.is_due(request.number));
+        if let Some(SecondOrder { probe, method }) = due {
             probe.keep(weights, self.gradients.gradients().map(|(range, _)| range));
             let mut products =
                 Products { gradients: &mut self.gradients, batch, input, beside: &mut beside, probe };
-            let gradient = match (&self.newton, self.curvature) {
-                (Some(newton), _) => products.newton_step(newton, request, measured.loss, weights, observe),
-                (None, Some(curvature)) => {
-                    let state = (&self.shapes[..], &mut optimizer_state[..]);
-                    products.note_curvature(curvature, request.seed, state, weights, observe)
+            let gradient = match method {
+                Method::Newton(newton) => {
+                    products.newton_step(newton, request, measured.loss, weights, observe)
                 }
-                (None, None) => Ok(products.gradient()),
+                Method::Sophia(curvature) => {
+                    let state = (&self.shapes[..], &mut optimizer_state[..]);
+                    products.note_curvature(*curvature, request.seed, state, weights, observe)
+                }
             };
             weights.copy_from_slice(probe.kept());
             self.gradients.replace(&gradient?);

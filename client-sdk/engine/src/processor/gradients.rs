@@ -7,10 +7,10 @@ use folkmoot_protocol::GradientClipping;
 use super::accumulator::{Accumulator, Part};
 use super::batch_program::{BatchProgram, BatchSource};
 use super::memory_limit::MemoryLimit;
-use super::model_contrast::ModelContrast;
 use super::optimizer::MatrixShape;
 use super::per_example::PerExample;
 use super::recorder::Recorder;
+use super::references::References;
 use crate::augmentation::{AugmentedStep, Augmenter};
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
@@ -35,12 +35,11 @@ pub(crate) struct StepInput<'a> {
 }
 
 /// The changes of a step's examples, and the models beside them.
-#[derive(Default)]
 pub(crate) struct Beside<'a> {
     /// Present if the plan changes examples.
     pub(crate) augmenter: Option<&'a mut Augmenter>,
     /// Present if the plan contrasts the model with others, with all weights of the version.
-    pub(crate) contrast: Option<(&'a mut ModelContrast, &'a [f32])>,
+    pub(crate) references: Option<(&'a mut References, &'a [f32])>,
 }
 
 /// The measurements of a step, before its update.
@@ -147,11 +146,11 @@ impl Gradients {
                 batch.augment(augmenter, altered, part.before..part.before + rows.len());
                 observe("augment", 0);
             }
-            if let Some((contrast, version)) = &mut beside.contrast {
-                contrast.compute(version, batch.features(), rows.len())?;
+            if let Some((references, version)) = &mut beside.references {
+                references.compute(version, batch.features(), rows.len())?;
                 observe("contrast", 0);
             }
-            let references = beside.contrast.as_ref().map(|(contrast, _)| contrast.features());
+            let references = beside.references.as_ref().map(|(references, _)| references.features());
             let loss = self.run_part(step, part, rows, (batch, references), weights, observe)?;
             measured.loss = if part.is_first() { loss } else { measured.loss + loss };
             let StepSource { objective, layout, .. } = &self.source.step;

@@ -9,7 +9,6 @@ mod dense_gradients;
 mod executor;
 mod gradients;
 mod memory_limit;
-mod model_contrast;
 mod newton;
 mod optimizer;
 mod per_example;
@@ -18,6 +17,8 @@ mod probe;
 mod products;
 mod recorded;
 mod recorder;
+mod references;
+mod second_order;
 mod update;
 
 pub(crate) use batch_program::{BatchProgram, BatchSource};

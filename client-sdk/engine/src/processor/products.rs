@@ -159,7 +159,7 @@ impl Products<'_> {
     }
 
     /// Returns the last gradient.
-    pub(crate) fn gradient(&self) -> Vec<f64> {
+    fn gradient(&self) -> Vec<f64> {
         let mut flat = Vec::with_capacity(self.gradients.trained_count());
         self.gradients.gradients().for_each(|(_, one)| flat.extend(one.iter().copied().map(f64::from)));
         flat

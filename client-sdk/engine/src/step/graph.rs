@@ -28,7 +28,7 @@ pub(crate) struct StepForm {
 /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
 pub(crate) fn step_graph(source: &StepSource, form: StepForm) -> Result<StepGraph, StepError> {
     let StepSource { model, parameters, layout, .. } = source;
-    let (frozen, contrast) = (parameters.frozen(), source.contrast.as_ref());
+    let (frozen, contrast) = (parameters.frozen(), source.contrast.as_deref());
     let lowered = match contrast {
         Some(contrast) => model.lower_with_inner(form.batch_size, &frozen, &contrast.features),
         None => model.lower_frozen(form.batch_size, &frozen),
@@ -38,13 +38,12 @@ pub(crate) fn step_graph(source: &StepSource, form: StepForm) -> Result<StepGrap
     let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));
     let forward = graph.nodes.len();
     let loss = loss::build(&mut graph, &source.objective, layout, output, labels, shares)?;
-    let contrasted = contrast.zip(lowered.inner);
-    let whole = match contrasted {
+    let whole = match contrast.zip(lowered.inner) {
         Some((contrast, features)) => {
             let (batch, all) = (form.batch_size, volume(graph.shape(features)));
             let shape = [batch, all / batch.max(1)];
             let references = [graph.add_input(&shape), graph.add_input(&shape)];
-            let term = contrast.build(&mut graph, features, references, shares)?;
+            let term = loss::contrast(&mut graph, contrast, features, references, shares)?;
             graph.element(ElementOp::Add, &[loss, term])?
         }
         None => loss,

@@ -1,11 +1,11 @@
 //! The source of a step's graph: model, parameters, loss and layout.
 
-use folkmoot_protocol::TrainingPlan;
+use folkmoot_protocol::{ModelContrast, TrainingPlan};
 
 use super::Parameters;
 use crate::fit::{FitError, check_class_weights, check_loss};
 use crate::model::Model;
-use folkmoot_loss::loss::{Contrast, LabelForm, Layout, Objective};
+use folkmoot_loss::loss::{LabelForm, Layout, Objective};
 
 /// The inputs for building a step's graph for any batch size.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub(crate) struct StepSource {
     pub(crate) objective: Objective,
     pub(crate) layout: Layout,
     /// The term of the loss that compares features with those of other models, if the plan has one.
-    pub(crate) contrast: Option<Contrast>,
+    pub(crate) contrast: Option<Box<ModelContrast>>,
     /// True if examples are weighted.
     pub(crate) has_shares: bool,
 }

@@ -12,7 +12,7 @@ use folkmoot_protocol::{Loss, TrainingPlan};
 use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
 
-pub use contrast::Contrast;
+pub use contrast::contrast;
 pub use right::right_answers;
 pub use score::example_loss;
 

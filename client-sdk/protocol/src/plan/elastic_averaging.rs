@@ -36,9 +36,7 @@ impl ElasticAveraging {
         if !(alpha > 0.0 && alpha <= 1.0) {
             faults.add(field, alpha.into(), "above 0 and at most 1");
         }
-        for (_, allowed) in contradictions.into_iter().filter(|(is_wrong, _)| *is_wrong) {
-            faults.add(field, alpha.into(), allowed);
-        }
+        faults.add_contradictions(field, alpha.into(), contradictions);
     }
 }
 

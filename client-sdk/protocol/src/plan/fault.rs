@@ -26,6 +26,18 @@ impl Faults {
         self.0.push(PlanError { field, value, allowed });
     }
 
+    /// Adds each setting beside which this one is wrong, given whether the plan has it.
+    pub(super) fn add_contradictions(
+        &mut self,
+        field: &'static str,
+        value: f64,
+        contradictions: impl IntoIterator<Item = (bool, &'static str)>,
+    ) {
+        for (_, allowed) in contradictions.into_iter().filter(|(contradicts, _)| *contradicts) {
+            self.add(field, value, allowed);
+        }
+    }
+
     pub(super) fn expect_at_least_one(&mut self, field: &'static str, value: u64) {
         if value == 0 {
             self.add(field, 0.0, "1 or more");

@@ -87,9 +87,7 @@ impl Widths {
         if let Some(small) = self.ratios.iter().find(|ratio| !(RATIO_MIN..=1.0).contains(*ratio)) {
             faults.add(field, (*small).into(), "0.01 to 1");
         }
-        for (_, allowed) in contradictions.into_iter().filter(|(is_wrong, _)| *is_wrong) {
-            faults.add(field, count, allowed);
-        }
+        faults.add_contradictions(field, count, contradictions);
     }
 }
 

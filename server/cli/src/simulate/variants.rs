@@ -8,7 +8,7 @@ use folkmoot_simulation::{
     report::{LeftOut, RUNS_MAX},
     simulate::held_out_metric,
 };
-use folkmoot_task_file::{TaskFileError, Variant, overlay};
+use folkmoot_task_file::{PlacedFault, TaskFileError, Variant, overlay};
 use toml::Table;
 
 use super::{Args, CliError, Inputs};
@@ -44,20 +44,20 @@ pub fn read(args: &Args, inputs: &Inputs) -> Result<Variants, CliError> {
     let (mut tasks, mut left_out) = (Vec::new(), Vec::new());
     for variant in &args.compare {
         let (name, changed) = change(variant.trim(), task.clone(), inputs.settings.clients)?;
-        let description = match description(args, inputs, &name, &changed)? {
-            Ok(description) => description,
+        let text = toml::to_string(&changed).map_err(|error| CliError::new(format!("{name}: {error}")))?;
+        match read_text_for(&args.task, &text, Some(&inputs.model)) {
+            Ok(description) => {
+                check(inputs, &name, &description)?;
+                tasks.push(NamedTask { folder: folder_name(&name), name, description });
+            }
             Err(error) if is_file(variant.trim()) => return Err(faulty(&name, &error)),
             Err(error) => {
-                let reasons = error
-                    .faults
-                    .iter()
-                    .map(|fault| format!("{}: {}; {}", fault.field, fault.message, fault.remedy));
-                left_out.push(LeftOut { variant: name, reasons: reasons.collect() });
-                continue;
+                let reason =
+                    |fault: &PlacedFault| format!("{}{}; {}", subject(fault), fault.message, fault.remedy);
+                let reasons = error.faults.iter().map(reason).collect();
+                left_out.push(LeftOut { variant: name, reasons });
             }
-        };
-        check(inputs, &name, &description)?;
-        tasks.push(NamedTask { folder: folder_name(&name), name, description });
+        }
     }
     let equal = tasks.iter().position(|variant| variant.description == inputs.description);
     let baseline = equal.unwrap_or_else(|| {
@@ -114,20 +114,6 @@ fn change(variant: &str, mut task: Table, clients: usize) -> Result<(String, Tab
     Ok((name.unwrap_or_else(|| variant.to_owned()), task))
 }
 
-/// Reads a variant as `folkmoot task check` does. The inner error has its faults.
-///
-/// # Errors
-/// If it cannot be written as TOML.
-fn description(
-    args: &Args,
-    inputs: &Inputs,
-    name: &str,
-    changed: &Table,
-) -> Result<Result<TaskDescription, TaskFileError>, CliError> {
-    let text = toml::to_string(changed).map_err(|error| CliError::new(format!("{name}: {error}")))?;
-    Ok(read_text_for(&args.task, &text, Some(&inputs.model)))
-}
-
 /// Checks that the results of a variant can be compared with those of the task.
 fn check(inputs: &Inputs, name: &str, description: &TaskDescription) -> Result<(), CliError> {
     if description.data != inputs.description.data {
@@ -153,12 +139,17 @@ fn check(inputs: &Inputs, name: &str, description: &TaskDescription) -> Result<(
 /// Lists the faults of a variant without their lines, because no file has the changed text.
 fn faulty(name: &str, error: &TaskFileError) -> CliError {
     let s = if error.faults.len() == 1 { "" } else { "s" };
-    let faults = error.faults.iter().map(|fault| {
-        let subject = if fault.field.is_empty() { String::new() } else { format!("{}: ", fault.field) };
-        format!("\n\nfault: {subject}{}\n  remedy: {}", fault.message, fault.remedy)
-    });
+    let faults = error
+        .faults
+        .iter()
+        .map(|fault| format!("\n\nfault: {}{}\n  remedy: {}", subject(fault), fault.message, fault.remedy));
     let count = error.faults.len();
     CliError::new(format!("the variant `{name}` has {count} fault{s}{}", faults.collect::<String>()))
+}
+
+/// Returns the key that a fault is about, before what is said of it.
+fn subject(fault: &PlacedFault) -> String {
+    if fault.field.is_empty() { String::new() } else { format!("{}: ", fault.field) }
 }
 
 /// Returns an error if two variants are the same, or would write to the same folder.

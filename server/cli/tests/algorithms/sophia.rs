@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::simulate::{run_over, simulation, task, world};
 
-/// Each example of a client has one feature that is not 0. So half of the Hessian's diagonal is the square of that feature, divided by the number
-/// of examples. The last row has curvature of its own in each client.
+/// Each example of a client has one feature that is not 0, with its target. So half of the Hessian's diagonal is the square of that
+/// feature, divided by the number of examples.
 const CLIENTS: [[(f64, f64); 3]; 2] =
     [[(1.0, 2.0), (3.0, -1.0), (0.5, 4.0)], [(2.0, 1.0), (0.25, 3.0), (1.5, -2.0)]];
 const START: [f64; 3] = [0.5, -0.25, 1.0];

@@ -1,14 +1,12 @@
 //! The contrast of the trained model with the version and the client's last local model.
 
-use folkmoot_loss::loss::Contrast;
-use folkmoot_protocol::{ModelContrast, TrainingPlan};
-
 use super::Trainer;
 use crate::fit::{FitError, check_weights};
 
 impl Trainer {
-    /// Contrasts the model with these weights too, flat in schema order: those at the end of the client's training before. Without them, a plan
-    /// with a contrast trains as if it had none. Call it before the first step, and after [`Trainer::resume`].
+    /// Contrasts the model with these weights too, flat in schema order: those at the end of the client's training before.
+    /// Without them, a plan with a contrast trains as if it had none. Call it before the first step, and after
+    /// [`Trainer::resume`].
     ///
     /// # Errors
     /// Returns a [`FitError`] unless there is one finite number for each parameter.
@@ -17,10 +15,4 @@ impl Trainer {
         self.processor.contrast_with(previous);
         Ok(())
     }
-}
-
-/// Returns the contrast of a plan with other models, if it has one.
-pub(super) fn of(plan: &TrainingPlan) -> Option<Contrast> {
-    let ModelContrast { features, weight, temperature } = plan.model_contrast.as_deref()?.clone();
-    Some(Contrast { features, weight, temperature })
 }

@@ -105,8 +105,8 @@ impl TrainingOutcome {
 /// The result depends only on the arguments of [`Trainer::new`]. A training that was stopped with
 /// [`Trainer::checkpoint`] and resumed with [`Trainer::resume`] gives a bit-identical result. With example privacy, the
 /// result also depends on secret random numbers, which cannot be repeated. A step allocates memory only if its batch
-/// size is new, because the program for that size is compiled then, or if an optimizer or a contrast needs vectors of its own. With gradient accumulation, a step consists of
-/// several batches and never stops between them.
+/// size is new, because the program for that size is compiled then, or if an optimizer needs vectors of its own. With
+/// gradient accumulation, a step consists of several batches and never stops between them.
 pub struct Trainer {
     plan: TrainingPlan,
     phase: Phase,
@@ -173,7 +173,7 @@ impl Trainer {
             parameters,
             model,
             objective: Objective::of(&plan),
-            contrast: contrast::of(&plan),
+            contrast: plan.model_contrast.clone(),
             layout,
             has_shares: examples.weights().is_some(),
         };

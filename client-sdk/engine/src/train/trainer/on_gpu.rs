@@ -85,21 +85,17 @@ impl Trainer {
             is_corrected: self.host.correction.is_some(),
             steps_total: self.batches.steps_total(),
         };
-        if self.companion.is_some() {
-            let why = "only the CPU can train two models in the same steps, as p_fed_me and apfl do";
-            return Err(
-                GpuError::Unsupported { adapter: gpu.report().name.clone(), why: why.to_owned() }.into()
-            );
-        }
         // Report unsupported plans before building graphs.
-        if self.plan.model_contrast.is_some() {
-            let (adapter, why) =
-                (gpu.report().name.clone(), "only the CPU can contrast a model with others".into());
-            return Err(GpuError::Unsupported { adapter, why }.into());
-        }
-        if self.plan.small_loss_selection.is_some() {
-            let (adapter, why) =
-                (gpu.report().name.clone(), "only the CPU can select examples by their losses".into());
+        let reasons = [
+            (
+                self.companion.is_some(),
+                "only the CPU can train two models in the same steps, as p_fed_me and apfl do",
+            ),
+            (self.plan.model_contrast.is_some(), "only the CPU can contrast a model with others"),
+            (self.plan.small_loss_selection.is_some(), "only the CPU can select examples by their losses"),
+        ];
+        if let Some((_, why)) = reasons.into_iter().find(|(is_asked, _)| *is_asked) {
+            let (adapter, why) = (gpu.report().name.clone(), why.to_owned());
             return Err(GpuError::Unsupported { adapter, why }.into());
         }
         setting.check(gpu)?;

@@ -55,8 +55,6 @@ impl ModelContrast {
         if !(0.01..=100.0).contains(&self.temperature) {
             faults.add("model_contrast.temperature", self.temperature.into(), "from 0.01 to 100");
         }
-        for (_, allowed) in contradictions.into_iter().filter(|(contradicts, _)| *contradicts) {
-            faults.add("model_contrast.weight", self.weight.into(), allowed);
-        }
+        faults.add_contradictions("model_contrast.weight", self.weight.into(), contradictions);
     }
 }

@@ -44,25 +44,20 @@ impl TrainingPlan {
             ),
             (self.personal_training.is_some(), "absent with personal_training, which adds terms to the loss"),
         ];
-        for (_, allowed) in contradictions.into_iter().filter(|(contradicts, _)| *contradicts) {
-            faults.add("optimizer.newton", learning_rate.into(), allowed);
-        }
+        faults.add_contradictions("optimizer.newton", learning_rate.into(), contradictions);
     }
 
     /// Lists the parts of a plan that contradict Sophia, whose estimates are those of the examples and the loss alone.
     pub(super) fn list_sophia_faults(&self, faults: &mut Faults) {
         let LocalOptimizer::Sophia { learning_rate, .. } = self.optimizer else { return };
-        let is_example_wise = matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)));
         let contradictions = [
-            (is_example_wise, "absent with per_example_norm, which does not bound its estimates"),
+            (self.clips_examples(), "absent with per_example_norm, which does not bound its estimates"),
             (
                 self.sharpness_aware.is_some(),
                 "absent with sharpness_aware, whose gradient is at other weights",
             ),
         ];
-        for (_, allowed) in contradictions.into_iter().filter(|(contradicts, _)| *contradicts) {
-            faults.add("optimizer.sophia", learning_rate.into(), allowed);
-        }
+        faults.add_contradictions("optimizer.sophia", learning_rate.into(), contradictions);
     }
 
     /// Lists contradictions among what only a client keeps, clusters and replicas.
@@ -100,14 +95,13 @@ impl TrainingPlan {
             widths.list_faults(contradictions, faults);
         }
         if let Some(contrast) = &self.model_contrast {
-            let is_example_wise = matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)));
             let contradictions = [
                 (
                     is_personal || self.elastic_averaging.is_some(),
                     "absent with personal tensors, own models, local statistics and elastic_averaging",
                 ),
                 (
-                    is_example_wise,
+                    self.clips_examples(),
                     "absent with gradient_clipping.per_example_norm, which computes examples one by one",
                 ),
                 (self.clusters.is_some(), "absent with clusters"),
@@ -116,10 +110,7 @@ impl TrainingPlan {
                     self.precision == Precision::Mixed,
                     "absent with mixed precision, because only the CPU computes it",
                 ),
-                (
-                    matches!(self.optimizer, LocalOptimizer::Newton { .. }),
-                    "absent with newton, whose loss must be convex",
-                ),
+                (self.optimizer.is_newton(), "absent with newton, whose loss must be convex"),
             ];
             contrast.list_faults(contradictions, faults);
         }
@@ -132,6 +123,11 @@ impl TrainingPlan {
             ];
             elastic.list_faults(contradictions, faults);
         }
+    }
+
+    /// Returns whether gradients of single examples are clipped.
+    fn clips_examples(&self) -> bool {
+        matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)))
     }
 
     pub(super) fn list_class_weight_faults(&self, faults: &mut Faults) {
@@ -153,7 +149,7 @@ impl TrainingPlan {
 
     pub(super) fn list_local_rule_faults(&self, faults: &mut Faults) {
         faults.expect_not_negative("proximal_term", self.proximal_term);
-        let is_example_wise = matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)));
+        let is_example_wise = self.clips_examples();
         let is_mixed = self.precision == Precision::Mixed;
         if let Some(augmentation) = &self.augmentation {
             augmentation.list_faults(self.loss, is_example_wise, faults);

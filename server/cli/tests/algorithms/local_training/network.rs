@@ -49,8 +49,7 @@ impl Digits {
     pub fn losses(&self, weights: &[f64]) -> Vec<f64> {
         let examples = self.pixels.chunks_exact(PIXELS).zip(&self.classes);
         let loss = |(pixels, class): (&[f64], &usize)| {
-            let hidden = rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
-            let active: Vec<f64> = hidden.iter().map(|value| value.max(0.0)).collect();
+            let active = active(weights, pixels);
             -softmax(&rows(&weights[STARTS[1]..STARTS[2]], &weights[STARTS[2]..], &active))[*class].ln()
         };
         examples.map(loss).collect()
@@ -60,19 +59,16 @@ impl Digits {
     pub fn correct(&self, weights: &[f64]) -> usize {
         let examples = self.pixels.chunks_exact(PIXELS).zip(&self.classes);
         let is_correct = |(pixels, class): &(&[f64], &usize)| {
-            let hidden = rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
-            let active: Vec<f64> = hidden.iter().map(|value| value.max(0.0)).collect();
+            let active = active(weights, pixels);
             let logits = rows(&weights[STARTS[1]..STARTS[2]], &weights[STARTS[2]..], &active);
             logits.iter().all(|logit| *logit <= logits[**class])
         };
         examples.filter(is_correct).count()
     }
 
-    /// Returns what the hidden layer makes of each example.
+    /// Returns the values of the hidden layer for each example.
     pub fn features(&self, weights: &[f64]) -> Vec<Vec<f64>> {
-        let hidden = |pixels| rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
-        let active = |pixels| hidden(pixels).into_iter().map(|value| value.max(0.0)).collect();
-        self.pixels.chunks_exact(PIXELS).map(active).collect()
+        self.pixels.chunks_exact(PIXELS).map(|pixels| active(weights, pixels)).collect()
     }
 
     /// Returns the gradient of the mean loss.
@@ -80,8 +76,8 @@ impl Digits {
         self.gradient_with(weights, of_logits, &|_, _| vec![0.0; HIDDEN])
     }
 
-    /// Returns the gradient of the mean loss, with a term whose derivative by an example's features is `of_features`: given the example's place and
-    /// its features.
+    /// Returns the gradient of the mean loss, with a term whose derivative by an example's features is `of_features`, given the
+    /// example's place and its features.
     pub fn gradient_with(
         &self,
         weights: &[f64],
@@ -91,8 +87,7 @@ impl Digits {
         let mut gradient = vec![0.0; weights.len()];
         let share = 1.0 / self.classes.len() as f64;
         for (place, (pixels, class)) in self.pixels.chunks_exact(PIXELS).zip(&self.classes).enumerate() {
-            let hidden = rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
-            let active: Vec<f64> = hidden.iter().map(|value| value.max(0.0)).collect();
+            let active = active(weights, pixels);
             let logits = rows(&weights[STARTS[1]..STARTS[2]], &weights[STARTS[2]..], &active);
             let by_logits = of_logits(&softmax(&logits), *class);
             let mut by_hidden = of_features(place, &active);
@@ -104,7 +99,7 @@ impl Digits {
                     by_hidden[unit] += slope * weights[matrix + unit];
                 }
             }
-            for unit in (0..HIDDEN).filter(|unit| hidden[*unit] > 0.0) {
+            for unit in (0..HIDDEN).filter(|unit| active[*unit] > 0.0) {
                 gradient[STARTS[0] + unit] += share * by_hidden[unit];
                 for (pixel, value) in pixels.iter().enumerate().filter(|(_, value)| **value != 0.0) {
                     gradient[unit * PIXELS + pixel] += share * by_hidden[unit] * value;
@@ -120,6 +115,12 @@ pub fn cross_entropy(probabilities: &[f64], class: usize) -> Vec<f64> {
     let mut slopes = probabilities.to_vec();
     slopes[class] -= 1.0;
     slopes
+}
+
+/// Returns the values of the hidden layer for these pixels.
+fn active(weights: &[f64], pixels: &[f64]) -> Vec<f64> {
+    let hidden = rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
+    hidden.into_iter().map(|value| value.max(0.0)).collect()
 }
 
 /// W·x + b with W row by row.

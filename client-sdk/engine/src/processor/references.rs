@@ -5,11 +5,10 @@ use folkmoot_protocol::TrainingPlan;
 use crate::evaluate::Forward;
 use crate::fit::FitError;
 use crate::model::Model;
-use crate::step::StepError;
-use folkmoot_loss::loss::Contrast;
+use crate::step::{StepError, StepSource};
 
 /// The version at the start of a training, and the client's last local model.
-pub(crate) struct ModelContrast {
+pub(crate) struct References {
     /// The model up to the features.
     forward: Forward,
     /// All weights of the last local model. Empty if the client has none, which the version then replaces.
@@ -18,18 +17,19 @@ pub(crate) struct ModelContrast {
     features: [Vec<f32>; 2],
 }
 
-impl ModelContrast {
-    /// Prepares for full batches of `full_batch` examples, with room for a last local model.
+impl References {
+    /// Prepares for full batches of `full_batch` examples, with room for a last local model. Returns `None` if the step has no contrast.
     ///
     /// # Errors
     /// Returns a [`StepError`] if the model has no such features, or cannot be compiled.
-    pub(crate) fn new(model: &Model, contrast: &Contrast, full_batch: usize) -> Result<Self, StepError> {
-        let model = with_features(model, &contrast.features)?;
+    pub(crate) fn of(source: &StepSource, full_batch: usize) -> Result<Option<Self>, StepError> {
+        let Some(contrast) = &source.contrast else { return Ok(None) };
+        let model = with_features(&source.model, &contrast.features)?;
         let count = full_batch * model.output_shape().iter().product::<usize>();
         let mut forward = Forward::new(&model);
         forward.prepare(full_batch)?;
         let previous = Vec::with_capacity(model.parameter_count());
-        Ok(Self { forward, previous, features: [0, 1].map(|_| Vec::with_capacity(count)) })
+        Ok(Some(Self { forward, previous, features: [0, 1].map(|_| Vec::with_capacity(count)) }))
     }
 
     /// Sets the weights of the last local model, flat in schema order; empty if there is none.
