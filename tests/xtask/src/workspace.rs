@@ -1,8 +1,8 @@
-//! The workspace's folders, and calls of cargo in them.
+//! The workspace's folders, files in them, and calls of cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fmt};
+use std::{env, fmt, fs};
 
 /// The reason why a command failed, as a message for its user.
 #[derive(Debug)]
@@ -65,6 +65,56 @@ pub fn host() -> Result<String, Failure> {
 /// Returns a failure to read or write a file.
 pub fn failure(path: &Path, error: &std::io::Error) -> Failure {
     Failure(format!("{}: {error}", path.display()))
+}
+
+/// Creates an empty folder, in place of the one of an earlier run.
+///
+/// # Errors
+/// Names the folder that cannot be deleted or created.
+pub fn empty(folder: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failure(folder, &error)),
+        _ => {}
+    }
+    fs::create_dir_all(folder).map_err(|error| failure(folder, &error))
+}
+
+/// Writes a file, and creates the folders above it.
+///
+/// # Errors
+/// Names the file that cannot be written.
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, content));
+    written.map_err(|error| failure(path, &error))
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// Names the file that cannot be read.
+pub fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| failure(path, &error))
+}
+
+/// Returns the paths of all files in a folder and its subfolders, relative to the folder, sorted by folder and name. Slashes
+/// separate their parts on every system.
+///
+/// # Errors
+/// Names the folder that cannot be read.
+pub fn files(folder: &Path) -> Result<Vec<String>, Failure> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).map_err(|error| failure(&next, &error))?.flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path.strip_prefix(folder).unwrap_or(&path).to_owned()),
+            }
+        }
+    }
+    files.sort();
+    Ok(files.iter().map(|file| file.to_string_lossy().replace('\\', "/")).collect())
 }
 
 /// Removes the variables that `cargo run` set for this program from a command's environment.

@@ -1,15 +1,14 @@
 //! Writes a page for each command of the program, from the help texts that it prints.
 
 use super::help::{Entry, Help, Section, escaped};
-use super::sources;
 use crate::process::output;
-use crate::workspace::Failure;
+use crate::workspace::{self, Failure};
 use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Sections and options that every command has.
+/// Options that every command has.
 const COMMON: [&str; 2] = ["-h, --help", "-V, --version"];
 
 /// Writes a page for each command into a folder, and a page that lists them.
@@ -27,9 +26,9 @@ pub fn write(program: &Path, folder: &Path) -> Result<(), Failure> {
         let mut page = String::new();
         let about = command(program, &[name], &mut page)?;
         let _ = writeln!(index, "| [`folkmoot {name}`]({name}.md) | {} |", escaped(&about));
-        sources::write(&folder.join(format!("{name}.md")), page.as_bytes())?;
+        workspace::write(&folder.join(format!("{name}.md")), page)?;
     }
-    sources::write(&folder.join("index.md"), index.as_bytes())
+    workspace::write(&folder.join("index.md"), index)
 }
 
 /// Adds a command and those below it to a page. Returns the first paragraph about it.

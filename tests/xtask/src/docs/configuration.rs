@@ -1,12 +1,11 @@
 //! Writes the reference of the configuration file: its keys and their meaning come from the structures that read it, the
 //! defaults from the program.
 
-use super::{cli::without_variables, rest::cell, sources};
+use super::{cli::without_variables, rest::cell};
 use crate::process::output;
-use crate::workspace::{Failure, failure, root, target};
+use crate::workspace::{self, Failure, read, root};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 /// The sections of the file, each with the structure that reads it and the file that defines the structure.
@@ -20,16 +19,21 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("committee", "CommitteeConfig", "server/settings/src/lib.rs"),
 ];
 
-/// Writes the page.
+/// Writes the page. `folder` is one without a configuration file, so that the program prints its defaults there.
 ///
 /// # Errors
-/// Fails if the program does not print its configuration, or if a structure is not where it was.
-pub fn write(program: &Path, page: &Path) -> Result<(), Failure> {
-    // A folder without a configuration file, so that the program prints its defaults.
-    let folder = target().join("site-source");
+/// Fails if the program does not print its configuration, has a section that [`SECTIONS`] lacks, or if a structure is not
+/// where it was.
+pub fn write(program: &Path, folder: &Path, page: &Path) -> Result<(), Failure> {
     let shown = output(without_variables(program).args(["config", "show", "--json"]).current_dir(folder))?;
     let defaults: Value = serde_json::from_str(&shown)
         .map_err(|error| Failure(format!("`folkmoot config show --json` is not JSON: {error}")))?;
+    if let Some(section) = missing_section(&defaults) {
+        return Err(Failure(format!(
+            "the configuration has a section [{section}], which is not in its reference. Add it to SECTIONS in {}",
+            file!()
+        )));
+    }
     let mut text = "# Configuration\n\n`folkmoot serve` reads `folkmoot.toml` in its working folder, or the file that `--config` names. \
                     An environment variable overrides the file, and a flag overrides both. A variable is called `FOLKMOOT_`, the \
                     section and the key: `FOLKMOOT_SERVER_LISTEN`. Lists in variables are separated by commas, and lists of tables are \
@@ -37,12 +41,11 @@ pub fn write(program: &Path, page: &Path) -> Result<(), Failure> {
                     value\n```\n\n"
         .to_owned();
     for (section, structure, file) in SECTIONS {
-        let path = root().join(file);
-        let source = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
-        let fields = fields(&source, structure);
+        let fields = fields(&read(&root().join(file))?, structure);
         if fields.is_empty() {
             return Err(Failure(format!(
-                "{file} has no structure {structure} with fields. Correct SECTIONS in this file"
+                "{file} has no structure {structure} with fields. Correct SECTIONS in {}",
+                file!()
             )));
         }
         let _ = write!(text, "## `[{section}]`\n\n| key | default | meaning |\n|---|---|---|\n");
@@ -56,7 +59,13 @@ pub fn write(program: &Path, page: &Path) -> Result<(), Failure> {
         }
         text.push('\n');
     }
-    sources::write(page, text.as_bytes())
+    workspace::write(page, text)
+}
+
+/// Returns a section of the configuration that [`SECTIONS`] lacks.
+fn missing_section(configuration: &Value) -> Option<&str> {
+    let mut sections = configuration.as_object()?.keys().map(String::as_str);
+    sections.find(|section| SECTIONS.iter().all(|(known, ..)| known != section))
 }
 
 /// Returns the public fields of a structure with their doc comments.
@@ -77,6 +86,7 @@ fn fields(source: &str, structure: &str) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn fields_are_read_with_their_comments() {
@@ -84,5 +94,11 @@ mod tests {
         let expected = [("b", " One two."), ("c", "")].map(|(name, text)| (name.to_owned(), text.to_owned()));
         assert_eq!(fields(source, "A"), expected);
         assert_eq!(fields(source, "C"), []);
+    }
+
+    #[test]
+    fn a_new_section_is_found() {
+        assert_eq!(missing_section(&json!({"server": {}, "limits": {}})), None);
+        assert_eq!(missing_section(&json!({"server": {}, "other": {}})), Some("other"));
     }
 }

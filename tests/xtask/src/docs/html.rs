@@ -1,10 +1,8 @@
-//! Checks the built pages: every link and picture leads to a file or an anchor of the site, and nothing is loaded from
-//! another host.
+//! Escapes texts for pages, and checks the built ones: every link and picture leads to a file or an anchor of the site, and
+//! nothing is loaded from another host.
 
-use super::sources;
-use crate::workspace::{Failure, failure};
+use crate::workspace::{self, Failure, write};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 /// The anchors of a page, and everything to which it refers.
@@ -16,17 +14,21 @@ struct Page {
     loaded: Vec<String>,
 }
 
+/// Escapes a text for HTML and SVG, outside of attributes.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
 /// Turns empty header cells into plain cells. Markdown has no tables without headers, and a header without a text
 /// confuses screen readers.
 ///
 /// # Errors
 /// Names the page that cannot be read or written.
 pub fn mend_tables(site: &Path) -> Result<(), Failure> {
-    for name in sources::files(site)? {
-        let path = site.join(name);
-        if path.extension().is_some_and(|extension| extension == "html") {
-            let text = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
-            sources::write(&path, text.replace("<th></th>", "<td></td>").as_bytes())?;
+    for name in workspace::files(site)? {
+        if name.ends_with(".html") {
+            let path = site.join(name);
+            write(&path, workspace::read(&path)?.replace("<th></th>", "<td></td>"))?;
         }
     }
     Ok(())
@@ -37,13 +39,10 @@ pub fn mend_tables(site: &Path) -> Result<(), Failure> {
 /// # Errors
 /// Names every broken link, and everything that a page loads from elsewhere.
 pub fn check(site: &Path) -> Result<usize, Failure> {
-    let files: BTreeSet<String> =
-        sources::files(site)?.iter().map(|file| file.to_string_lossy().replace('\\', "/")).collect();
+    let files: BTreeSet<String> = workspace::files(site)?.into_iter().collect();
     let mut pages = BTreeMap::new();
     for name in files.iter().filter(|name| name.ends_with(".html")) {
-        let path = site.join(name);
-        let text = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
-        pages.insert(name.clone(), read(&text));
+        pages.insert(name.clone(), read(&workspace::read(&site.join(name))?));
     }
     let faults = faults(&pages, &files);
     match faults.is_empty() {

@@ -1,7 +1,12 @@
 //! `cargo xtask docs`: builds the documentation site from `docs` with mdBook, and checks its links.
 //!
 //! The pages lie in `docs` as people read them in the repository. A copy of them is prepared for mdBook: links to files
-//! outside `docs` lead to the repository, and the pages about commands and the REST API are generated.
+//! outside `docs` lead to the repository, and the pages about commands, the configuration and the REST API are generated.
+//!
+//! - Copies: `sources` copies the pages and the theme, `links` rewrites links, `plots` draws marked tables, and `summary`
+//!   makes the navigation.
+//! - Generated pages: `cli` of the help texts that `help` reads, `configuration`, and `rest` of the API's description.
+//! - `html` checks the built site, and `recording` records the demo.
 
 mod cli;
 mod configuration;
@@ -16,7 +21,7 @@ mod summary;
 
 use crate::cargo_program::cargo_program_with;
 use crate::process::{run as run_command, spelled};
-use crate::workspace::{Failure, cargo_build_of_packages, failure, root, target};
+use crate::workspace::{Failure, cargo_build_of_packages, empty, failure, root, target};
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
@@ -96,13 +101,11 @@ fn mdbook() -> Result<PathBuf, Failure> {
 pub fn build(program: &Path) -> Result<PathBuf, Failure> {
     let (folder, site) = (target().join("site-source"), target().join("site"));
     let pages = folder.join("src");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| failure(&folder, &error))?;
-    }
+    empty(&folder)?;
     sources::copy_folder(&root().join(SITE), &folder)?;
     sources::copy_pages(&root(), PAGES, &pages)?;
     cli::write(program, &pages.join("reference/cli"))?;
-    configuration::write(program, &pages.join("reference/configuration.md"))?;
+    configuration::write(program, &folder, &pages.join("reference/configuration.md"))?;
     rest::write(&root().join("server/api/openapi.json"), &pages.join("reference/rest"))?;
     summary::complete(&pages, &folder.join("theme/header.hbs"))?;
 
@@ -112,7 +115,9 @@ pub fn build(program: &Path) -> Result<PathBuf, Failure> {
     println!("xtask: docs: {}", spelled(&book));
     run_command(&mut book)?;
     for file in UNUSED {
-        let _ = fs::remove_file(site.join(file));
+        fs::remove_file(site.join(file)).map_err(|error| {
+            Failure(format!("mdBook did not write {file}: {error}. Correct UNUSED in {}", file!()))
+        })?;
     }
     html::mend_tables(&site)?;
     let pages = html::check(&site)?;

@@ -5,6 +5,7 @@
 //! The columns count from 1. A value is a number or a range such as `0.6–0.8`; other cells are left out. The axis is
 //! logarithmic, because the values of systems differ by orders of magnitude.
 
+use super::html::escaped;
 use std::fmt::Write as _;
 
 const MARK: &str = "<!-- plot ";
@@ -87,8 +88,9 @@ impl Plot {
                 labels.iter().filter_map(|column| row.get(*column)).map(String::as_str).collect();
             (label.join(", "), values.iter().map(|column| value(row.get(*column)?)).collect())
         });
-        let rows = rows.filter(|(_, values): &Row| values.iter().any(Option::is_some)).collect();
-        Some(Self { title, series: series?, rows })
+        let rows: Vec<Row> = rows.filter(|(_, values): &Row| values.iter().any(Option::is_some)).collect();
+        let has_value = |index: usize| rows.iter().any(|(_, values)| values[index].is_some());
+        (0..values.len()).all(has_value).then_some(Self { title, series: series?, rows })
     }
 
     /// Returns the powers of ten around all values.
@@ -173,10 +175,6 @@ impl Plot {
     }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,5 +204,7 @@ mod tests {
     fn a_mark_without_a_table_is_an_error() {
         assert!(draw("<!-- plot A; labels 1; values 2 -->\n\nText.\n", "p").is_err());
         assert!(draw("<!-- plot A -->\n| a |\n|---|\n", "p").is_err());
+        // The marked column has no values.
+        assert!(draw("<!-- plot A; labels 1; values 2 -->\n| a | b |\n|---|---|\n| c | d |\n", "p").is_err());
     }
 }

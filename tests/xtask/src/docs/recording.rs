@@ -3,14 +3,13 @@
 //! The picture has the lines that the program printed, each at its time. All times are scaled so that the recording
 //! lasts [`SECONDS`]: what moves longer would need a button to stop it.
 
-use super::sources;
+use super::cli::without_variables;
+use super::html::escaped;
 use crate::clock;
 use crate::process::{run, run_reading, spelled};
-use crate::workspace::{Failure, failure, target};
+use crate::workspace::{Failure, empty, target, write};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 const SECONDS: f64 = 5.0;
 /// The number of lines that fit into the window.
@@ -31,13 +30,9 @@ type Line = (f64, String);
 /// Fails if the demo fails, or if the file cannot be written.
 pub fn record(program: &Path, file: &Path) -> Result<(), Failure> {
     let folder = target().join("recording");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| failure(&folder, &error))?;
-    }
-    fs::create_dir_all(&folder).map_err(|error| failure(&folder, &error))?;
-    let program = program.canonicalize().map_err(|error| failure(program, &error))?;
-    run(Command::new(&program).arg("--version"))?;
-    let mut demo = Command::new(program);
+    empty(&folder)?;
+    run(without_variables(program).arg("--version"))?;
+    let mut demo = without_variables(program);
     demo.arg("demo").current_dir(&folder);
     println!("xtask: docs: {}", spelled(&demo));
     let started = clock::now();
@@ -47,7 +42,7 @@ pub fn record(program: &Path, file: &Path) -> Result<(), Failure> {
         let rows = if letters.is_empty() { vec![&letters[..]] } else { letters.chunks(COLUMNS).collect() };
         lines.extend(rows.iter().map(|row| (started.elapsed().as_secs_f64(), row.iter().collect())));
     })?;
-    sources::write(file, picture(&lines).as_bytes())?;
+    write(file, picture(&lines))?;
     println!("xtask: docs: wrote {}", file.display());
     Ok(())
 }
@@ -67,7 +62,7 @@ fn picture(lines: &[Line]) -> String {
             // Signs that the font lacks would otherwise be too wide.
             CHARACTER_WIDTH * line.chars().count() as f64,
             time / last * SECONDS,
-            line.replace('&', "&amp;").replace('<', "&lt;")
+            escaped(line)
         );
     }
     format!(

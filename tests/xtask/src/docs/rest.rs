@@ -1,11 +1,9 @@
 //! Writes the reference of the REST API from its OpenAPI document: a page for each tag, and one for all types.
 
-use super::sources;
-use crate::workspace::{Failure, failure};
+use crate::workspace::{self, Failure, read};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 /// The operations of a tag: path, method and description.
@@ -16,15 +14,14 @@ type Operations<'a> = Vec<(&'a str, &'a str, &'a Value)>;
 /// # Errors
 /// Fails if the document cannot be read or a page cannot be written.
 pub fn write(document: &Path, folder: &Path) -> Result<(), Failure> {
-    let text = fs::read_to_string(document).map_err(|error| failure(document, &error))?;
-    let api: Value =
-        serde_json::from_str(&text).map_err(|error| Failure(format!("{}: {error}", document.display())))?;
+    let api: Value = serde_json::from_str(&read(document)?)
+        .map_err(|error| Failure(format!("{}: {error}", document.display())))?;
     let tags = by_tag(&api);
     for (tag, operations) in &tags {
-        sources::write(&folder.join(file_name(tag)), page(tag, operations).as_bytes())?;
+        workspace::write(&folder.join(file_name(tag)), page(tag, operations))?;
     }
-    sources::write(&folder.join("types.md"), types(&api).as_bytes())?;
-    sources::write(&folder.join("index.md"), index(&api, &tags).as_bytes())
+    workspace::write(&folder.join("types.md"), types(&api))?;
+    workspace::write(&folder.join("index.md"), index(&api, &tags))
 }
 
 /// Returns the entries of a JSON object, or none.

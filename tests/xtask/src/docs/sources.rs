@@ -1,15 +1,15 @@
 //! Copies the pages and the theme into the folder that mdBook reads.
 
 use super::{links, plots};
-use crate::workspace::{Failure, failure};
+use crate::workspace::{Failure, failure, files, write};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Pages to which others may link although they are generated.
 const GENERATED: [&str; 3] =
     ["docs/reference/cli/", "docs/reference/rest/", "docs/reference/configuration.md"];
 /// The folder with the theme. It has no pages.
-const THEME: &str = "site";
+const THEME: &str = "site/";
 
 /// Copies a folder with all its files.
 ///
@@ -33,12 +33,11 @@ pub fn copy_pages(repository: &Path, folder: &str, to: &Path) -> Result<(), Fail
     };
     let from = repository.join(folder);
     let mut broken = Vec::new();
-    for file in files(&from)?.into_iter().filter(|file| !file.starts_with(THEME)) {
-        let path = from.join(&file);
+    for name in files(&from)?.into_iter().filter(|name| !name.starts_with(THEME)) {
+        let path = from.join(&name);
         let bytes = fs::read(&path).map_err(|error| failure(&path, &error))?;
-        let name = file.to_string_lossy().replace('\\', "/");
         if !name.ends_with(".md") {
-            write(&to.join(&file), &bytes)?;
+            write(&to.join(&name), &bytes)?;
             continue;
         }
         match links::rewrite(&String::from_utf8_lossy(&bytes), &format!("{folder}/{name}"), folder, exists) {
@@ -59,36 +58,7 @@ fn write_page(text: &str, path: &Path) -> Result<(), Failure> {
     let (text, pictures) =
         plots::draw(text, &plots).map_err(|why| Failure(format!("{}: {why}", path.display())))?;
     for (index, picture) in pictures.iter().enumerate() {
-        write(&path.with_file_name(format!("{plots}-{}.svg", index + 1)), picture.as_bytes())?;
+        write(&path.with_file_name(format!("{plots}-{}.svg", index + 1)), picture)?;
     }
-    write(path, text.as_bytes())
-}
-
-/// Writes a file, and creates its folder.
-///
-/// # Errors
-/// Names the file that cannot be written.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let folder = path.parent().expect("a file is in a folder");
-    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, bytes));
-    written.map_err(|error| failure(path, &error))
-}
-
-/// Returns the paths of all files in a folder and its subfolders, relative to the folder and sorted.
-///
-/// # Errors
-/// Names the folder that cannot be read.
-pub fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).map_err(|error| failure(&next, &error))?.flatten() {
-            let path = entry.path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => files.push(path.strip_prefix(folder).unwrap_or(&path).to_owned()),
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
+    write(path, text)
 }

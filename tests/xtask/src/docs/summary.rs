@@ -2,10 +2,9 @@
 //!
 //! A chapter that is a folder's `README.md` gets the folder's other pages as subchapters, unless the list has them.
 
-use super::{links, sources};
-use crate::workspace::{Failure, failure};
+use super::{html::escaped, links};
+use crate::workspace::{Failure, files, read, write};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 const SUMMARY: &str = "SUMMARY.md";
@@ -31,15 +30,13 @@ struct Chapter {
 /// Names chapters without a page, and pages that the list does not have.
 pub fn complete(pages: &Path, navigation: &Path) -> Result<(), Failure> {
     let path = pages.join(SUMMARY);
-    let text = fs::read_to_string(&path).map_err(|error| failure(&path, &error))?;
-    let mut parts = parse(&text);
-    let files = sources::files(pages)?;
-    let mut names: Vec<String> = files.iter().map(|file| file.to_string_lossy().replace('\\', "/")).collect();
+    let mut parts = parse(&read(&path)?);
+    let mut names = files(pages)?;
     names.retain(|name| name.ends_with(".md") && name != SUMMARY);
     add_pages_below(&mut parts, &names, |page| title(&pages.join(page)))?;
     check(&parts, &names)?;
-    sources::write(&path, render(&parts).as_bytes())?;
-    sources::write(navigation, template(&parts).as_bytes())
+    write(&path, render(&parts))?;
+    write(navigation, template(&parts))
 }
 
 fn parse(text: &str) -> Vec<Part> {
@@ -78,7 +75,7 @@ fn add_pages_below(
 
 /// Returns the first heading of a page.
 fn title(page: &Path) -> Result<String, Failure> {
-    let text = fs::read_to_string(page).map_err(|error| failure(page, &error))?;
+    let text = read(page)?;
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
     heading.map(|heading| heading.replace('`', "")).ok_or_else(|| {
         Failure(format!("{} has no heading. Begin the page with `# ` and its title", page.display()))
@@ -87,11 +84,7 @@ fn title(page: &Path) -> Result<String, Failure> {
 
 /// Returns the pages of all chapters.
 fn all(parts: &[Part]) -> Vec<&str> {
-    let chapters = parts.iter().flat_map(|part| &part.chapters);
-    chapters
-        .flat_map(|chapter| std::iter::once(chapter).chain(&chapter.pages_below))
-        .map(|chapter| chapter.page.as_str())
-        .collect()
+    parts.iter().flat_map(|part| all_of(&part.chapters)).map(|chapter| chapter.page.as_str()).collect()
 }
 
 fn check(parts: &[Part], names: &[String]) -> Result<(), Failure> {
@@ -138,22 +131,23 @@ fn template(parts: &[Part]) -> String {
         let _ = writeln!(
             text,
             "<details{}><summary>{title}</summary><ul>{}</ul></details>",
-            open(&all_of(chapters)),
+            on_pages(&all_of(chapters), " open"),
             chapters.iter().map(item).collect::<String>()
         );
     }
     text
 }
 
+/// Returns the chapters with those below them.
 fn all_of(chapters: &[Chapter]) -> Vec<&Chapter> {
     chapters.iter().flat_map(|chapter| std::iter::once(chapter).chain(&chapter.pages_below)).collect()
 }
 
-/// Returns the attribute `open` for the pages of these chapters.
-fn open(chapters: &[&Chapter]) -> String {
+/// Returns a template with a text that appears only on the pages of these chapters.
+fn on_pages(chapters: &[&Chapter], text: &str) -> String {
     chapters
         .iter()
-        .map(|Chapter { page, .. }| format!("{{{{#if (eq path \"{page}\")}}}} open{{{{/if}}}}"))
+        .map(|Chapter { page, .. }| format!("{{{{#if (eq path \"{page}\")}}}}{text}{{{{/if}}}}"))
         .collect()
 }
 
@@ -164,20 +158,14 @@ fn item(chapter: &Chapter) -> String {
     }
     let below: String = chapter.pages_below.iter().map(item).collect();
     // The subchapters are only there for the pages that need them: some chapters have dozens.
-    let needed = all_of(std::slice::from_ref(chapter));
-    let needed: String = needed
-        .iter()
-        .map(|Chapter { page, .. }| format!("{{{{#if (eq path \"{page}\")}}}}{{{{> below}}}}{{{{/if}}}}"))
-        .collect();
+    let needed = on_pages(&all_of(std::slice::from_ref(chapter)), "{{> below}}");
     format!("<li>{link}{{{{#*inline \"below\"}}}}<ul>{below}</ul>{{{{/inline}}}}{needed}</li>\n")
 }
 
-fn link(Chapter { name, page, .. }: &Chapter) -> String {
-    let file = page.strip_suffix(".md").unwrap_or(page);
-    let name = name.replace('&', "&amp;").replace('<', "&lt;");
-    format!(
-        "<a href=\"{{{{ path_to_root }}}}{file}.html\"{{{{#if (eq path \"{page}\")}}}} aria-current=\"page\"{{{{/if}}}}>{name}</a>"
-    )
+fn link(chapter: &Chapter) -> String {
+    let file = chapter.page.strip_suffix(".md").unwrap_or(&chapter.page);
+    let current = on_pages(&[chapter], " aria-current=\"page\"");
+    format!("<a href=\"{{{{ path_to_root }}}}{file}.html\"{current}>{}</a>", escaped(&chapter.name))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 use super::program::{LICENCES, Program, copy};
-use super::{empty, write};
 use crate::process::{run, spelled};
-use crate::workspace::{Failure, target};
+use crate::workspace::{Failure, empty, target, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

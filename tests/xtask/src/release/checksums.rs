@@ -1,6 +1,5 @@
-use super::write;
 use crate::process::{output, succeeds};
-use crate::workspace::{Failure, failure};
+use crate::workspace::{Failure, failure, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,7 +1,6 @@
 use super::program::{LICENCES, Program, copy};
-use super::{empty, read, write};
 use crate::process::{output, run, spelled, succeeds};
-use crate::workspace::{Failure, failure, root, target};
+use crate::workspace::{Failure, empty, failure, read, root, target, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

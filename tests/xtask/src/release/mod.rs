@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::process::{run as run_command, spelled};
 use crate::stages::wheel;
 use crate::wasm_package;
-use crate::workspace::{Failure, failure, root, target};
+use crate::workspace::{Failure, empty, failure, root, target};
 use clap::{Args, ValueEnum};
 use program::Program;
 use std::fs;
@@ -130,24 +130,4 @@ fn copied(file: &Path, folder: &Path) -> Result<PathBuf, Failure> {
     let to = folder.join(file.file_name().unwrap_or_default());
     fs::copy(file, &to).map_err(|error| failure(&to, &error))?;
     Ok(to)
-}
-
-/// Creates an empty folder, in place of the one of an earlier run.
-fn empty(folder: &Path) -> Result<(), Failure> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failure(folder, &error)),
-        _ => {}
-    }
-    fs::create_dir_all(folder).map_err(|error| failure(folder, &error))
-}
-
-/// Writes a file, and the folders above it.
-fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(path);
-    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, content));
-    written.map_err(|error| failure(path, &error))
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| failure(path, &error))
 }

@@ -1,6 +1,5 @@
-use super::write;
 use crate::process::{output, run, spelled, succeeds};
-use crate::workspace::{Failure, cargo, cargo_build_of_packages, failure, host, root, target};
+use crate::workspace::{Failure, cargo, cargo_build_of_packages, failure, host, root, target, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};

@@ -1,6 +1,6 @@
-use super::{program, write};
+use super::program;
 use crate::process::output;
-use crate::workspace::{Failure, cargo, failure, host};
+use crate::workspace::{Failure, cargo, failure, host, write};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

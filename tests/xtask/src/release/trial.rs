@@ -1,8 +1,7 @@
 //! Installs a package where nothing else is, and trains with it.
 
-use super::{empty, read, write};
 use crate::process::{output, run, spelled};
-use crate::workspace::{Failure, failure, target};
+use crate::workspace::{Failure, empty, failure, read, target, write};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
