@@ -81,6 +81,10 @@ export function words(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /**
  * Parses a number from an input. Commas are rejected, because `1,000` means a thousand in some languages and one in
  * others.

@@ -10,7 +10,7 @@ import { words } from './format';
 import { useConnection } from './live';
 import { usePath } from './router';
 import { may, signedIn, signedOut } from './session';
-import { chooseDensity, chooseTheme, type Density, density, type Theme, theme } from './theme';
+import { chooseDensity, chooseTheme, type Density, type Theme, useDensity, useTheme } from './theme';
 
 const PLACES: { to: string; name: string; icon: IconName; role: 'viewer' | 'operator' }[] = [
   { to: '/', name: 'Overview', icon: 'overview', role: 'viewer' },
@@ -61,42 +61,33 @@ export function Frame({ session }: { session: Session }) {
   );
 }
 
+const COLOURS: Record<Theme, string> = { system: 'System colours', light: 'Light', dark: 'Dark' };
+const DENSITIES: Record<Density, string> = { comfortable: 'Comfortable', compact: 'Compact' };
+
 /** The colours and the density of this browser. */
 function Choices() {
-  const [colours, setColours] = useState<Theme>(theme());
-  const [room, setRoom] = useState<Density>(density());
   return (
     <>
-      <label>
-        <span class="hidden">Colours</span>
-        <select
-          value={colours}
-          onChange={(event) => {
-            const next = event.currentTarget.value as Theme;
-            chooseTheme(next);
-            setColours(next);
-          }}
-        >
-          <option value="system">System colours</option>
-          <option value="light">Light</option>
-          <option value="dark">Dark</option>
-        </select>
-      </label>
-      <label>
-        <span class="hidden">Density</span>
-        <select
-          value={room}
-          onChange={(event) => {
-            const next = event.currentTarget.value as Density;
-            chooseDensity(next);
-            setRoom(next);
-          }}
-        >
-          <option value="comfortable">Comfortable</option>
-          <option value="compact">Compact</option>
-        </select>
-      </label>
+      <Choice label="Colours" names={COLOURS} chosen={useTheme()} choose={chooseTheme} />
+      <Choice label="Density" names={DENSITIES} chosen={useDensity()} choose={chooseDensity} />
     </>
+  );
+}
+
+type ChoiceProps<T extends string> = { label: string; names: Record<T, string>; chosen: T; choose: (value: T) => void };
+
+function Choice<T extends string>({ label, names, chosen, choose }: ChoiceProps<T>) {
+  return (
+    <label>
+      <span class="hidden">{label}</span>
+      <select value={chosen} onChange={(event) => choose(event.currentTarget.value as T)}>
+        {Object.entries<string>(names).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

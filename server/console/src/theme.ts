@@ -13,12 +13,12 @@ const system = matchMedia('(prefers-color-scheme: dark)');
 const narrow = matchMedia('(max-width: 40rem)');
 for (const query of [system, narrow]) query.addEventListener('change', tell);
 
-export function theme(): Theme {
+function theme(): Theme {
   const kept = localStorage.getItem(THEME);
   return kept === 'light' || kept === 'dark' ? kept : 'system';
 }
 
-export function density(): Density {
+function density(): Density {
   return localStorage.getItem(DENSITY) === 'compact' ? 'compact' : 'comfortable';
 }
 
@@ -57,6 +57,10 @@ function useChoice<T>(read: () => T): T {
   const [value, set] = useState(read);
   useEffect(() => onTheme(() => set(read())), []);
   return value;
+}
+
+export function useTheme(): Theme {
+  return useChoice(theme);
 }
 
 export function useDensity(): Density {

@@ -23,7 +23,7 @@ const ICONS: Record<string, IconName> = {
 const BY_TONE: Record<Tone, IconName> = { good: 'finished', calm: 'waiting', warn: 'warning', bad: 'stop' };
 
 /** The icon that stands beside an answer's verdict. */
-export function iconOf(answer: Answer): IconName {
+function iconOf(answer: Answer): IconName {
   return ICONS[answer.verdict] ?? BY_TONE[answer.tone];
 }
 

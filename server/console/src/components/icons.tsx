@@ -20,7 +20,6 @@ const PATHS = {
   menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',
   up: 'M8 13V3.5M4 7.5l4-4 4 4',
   down: 'M8 3v9.5M4 8.5l4 4 4-4',
-  download: 'M8 2.5v7.5M4.8 7L8 10.2 11.2 7M2.5 13.5h11',
 } as const;
 
 export type IconName = keyof typeof PATHS;

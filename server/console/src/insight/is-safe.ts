@@ -3,7 +3,7 @@ import type { Answer, Facts } from './facts';
 import { versionsLeft } from './projection';
 
 /** The share of the privacy budget from which on it is nearly spent. */
-const NEARLY = 0.9;
+export const NEARLY_SPENT = 0.9;
 
 /** Answers “Is it safe?” from the privacy statement, the protection of updates, and the coordinator's notes. */
 export function safe({ task, statement }: Facts): Answer {
@@ -30,7 +30,7 @@ export function safe({ task, statement }: Facts): Answer {
   }
   const share = (spent ?? 0) / budget;
   const cause = `${percent(share)} of the privacy budget is spent: epsilon ${number(spent ?? 0)} of ${number(budget)}`;
-  if (share < NEARLY || task.state !== 'active') return { tone: 'good', verdict: 'Within its budget', cause, link };
+  if (share < NEARLY_SPENT || task.state !== 'active') return { tone: 'good', verdict: 'Within its budget', cause, link };
   const left = versionsLeft(statement);
   const end = left === undefined || left === Infinity ? '' : `, enough for about ${count(left)} more versions`;
   return {

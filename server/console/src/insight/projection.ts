@@ -1,6 +1,6 @@
 /** Estimates of when a task ends. Pure functions of the API's answers. */
 
-import type { Series, Statement } from '../api/types';
+import type { Series, Statement, Task } from '../api/types';
 
 export interface Projection {
   /** Committed rounds that are still to come. */
@@ -29,6 +29,11 @@ export function pace(points: Series['points']): { each: number; from: number } |
   const recent = gaps.slice(-RECENT).sort((a, b) => a - b);
   const each = recent[Math.floor(recent.length / 2)];
   return each === undefined ? undefined : { each, from: recent.length };
+}
+
+/** The number of committed rounds after which a task stops. Undefined if it stops for other reasons only. */
+export function roundsWanted(task: Task): number | undefined {
+  return (task.description['stop'] as { rounds?: number } | undefined)?.rounds;
 }
 
 /** Estimates the end of a task that stops after `wanted` rounds, of which `done` are committed. */

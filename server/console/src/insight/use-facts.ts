@@ -1,6 +1,6 @@
 /** Loads everything that the answers about a task rest on, and reloads it when the task changes. */
 
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 import { get } from '../api/client';
 import type { Overview, Round, RoundFunnel, Series, Statement, Task } from '../api/types';
@@ -11,7 +11,7 @@ import type { Facts } from './facts';
 const ROUNDS = 10;
 /** The interval at which the facts about one of many tasks are loaded again. */
 export const MANY_MILLISECONDS = 5_000;
-/** The same for a task that does not run, whose facts hardly change. */
+/** The same for a task that does not run, whose facts hardly change, and for long lists of tasks. */
 export const IDLE_MILLISECONDS = 60_000;
 
 export interface Loaded {
@@ -39,7 +39,13 @@ export function useFacts(task: Task, overview: Overview | undefined, points: num
     changes,
   );
   const all = [series, rounds, statement, funnel];
-  useEffect(() => (isOneOfMany ? undefined : funnel.again()), [open]);
+  // The funnel is loaded again when another round opens. `useData` itself loads that of the first round.
+  const asked = useRef(open);
+  useEffect(() => {
+    if (isOneOfMany || asked.current === open) return;
+    asked.current = open;
+    funnel.again();
+  }, [open]);
   useEvery(isOneOfMany && task.state === 'active' ? MANY_MILLISECONDS : IDLE_MILLISECONDS, {
     again: () => all.forEach((one) => one.again()),
   });
@@ -48,9 +54,12 @@ export function useFacts(task: Task, overview: Overview | undefined, points: num
   return { facts, series, funnel, statement };
 }
 
-/** Loads the overview, and counts the waiting clients again from time to time. */
-export function useOverview(): Data<Overview> {
-  const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
+/**
+ * Loads the overview, and counts the waiting clients again from time to time. `task` is the only task whose changes
+ * matter: all tasks if omitted.
+ */
+export function useOverview(task?: string): Data<Overview> {
+  const overview = useData('overview', (signal) => get<Overview>('/overview', signal), task);
   useEvery(CLIENTS_MILLISECONDS, overview);
   return overview;
 }

@@ -6,9 +6,10 @@ import { Chart, type Line } from '../charts/chart';
 import type { Smoothing } from '../charts/smooth';
 import { ChartTools } from '../charts/tools';
 import { Button, Card, Empty, Field, Link, Loaded, Page, Table } from '../components';
-import { measure } from '../format';
+import { capital, measure } from '../format';
 import { best, headline, isShare, measuredOn, metricName } from '../insight/learning';
-import { useData } from '../live';
+import { IDLE_MILLISECONDS } from '../insight/use-facts';
+import { NEVER, useData, useEvery } from '../live';
 import { go } from '../router';
 import { type Compared, merged, OVERS, type Over, positions, values } from './compared';
 import { COMPARED_MAX } from './task-rows';
@@ -56,7 +57,8 @@ export default function CompareView({ parameters: [ids = ''] }: { parameters: st
 
 /** The compared tasks as tags, and a list of tasks to add. The address keeps the choice. */
 function Choose({ chosen, compared }: { chosen: string[]; compared: Compared[] }) {
-  const offered = useData('tasks to compare', (signal) => get<TaskSummary[]>(`/tasks?limit=${OFFERED}`, signal));
+  const offered = useData('tasks to compare', (signal) => get<TaskSummary[]>(`/tasks?limit=${OFFERED}`, signal), NEVER);
+  useEvery(IDLE_MILLISECONDS, offered);
   const become = (ids: string[]) => go(ids.length > 0 ? `/tasks/compare/${ids.join(',')}` : '/tasks', true);
   const rest = (offered.data ?? []).filter((task) => !chosen.includes(task.id));
   return (
@@ -174,7 +176,7 @@ function Curves({ compared }: { compared: Compared[] }) {
       <div class="columns">
         {keys.filter(hasValues).map((key) => {
           const [source = '', metric = ''] = key.split(' ');
-          const title = `${metricName(metric).charAt(0).toUpperCase()}${metricName(metric).slice(1)} ${measuredOn(source)}`;
+          const title = `${capital(metricName(metric))} ${measuredOn(source)}`;
           return (
             <Chart
               key={key}

@@ -1,4 +1,4 @@
-/** Puts the curves of several tasks on one axis. */
+/** The values of curves, and the curves of several tasks on one axis. */
 
 import type { Series, Task } from '../api/types';
 

@@ -2,15 +2,18 @@ import { get } from '../api/client';
 import type { TaskSummary } from '../api/types';
 import { Ago, Card, Empty, Link, Loaded, State, Table } from '../components';
 import { count } from '../format';
-import { useData } from '../live';
+import { IDLE_MILLISECONDS } from '../insight/use-facts';
+import { NEVER, useData, useEvery } from '../live';
 
 const PAGE = 100;
 /** The maximum number of pages of tasks that are searched for a model. */
 const PAGES_MAX = 10;
 
 /** The tasks that started from a model. Each task's page has the versions that came from it. */
-export function Lineage({ model }: { model: string | undefined }) {
-  const data = useData(`lineage ${model}`, (signal) => (model ? tasksOf(model, signal) : Promise.resolve([])));
+export function Lineage({ model }: { model: string }) {
+  // The search reads many tasks, so it is not repeated at each change of a task.
+  const data = useData(`lineage ${model}`, (signal) => tasksOf(model, signal), NEVER);
+  useEvery(IDLE_MILLISECONDS, data);
   return (
     <Card title="Tasks that train it" note="Each of them has its own versions, with a download as ONNX for each.">
       <Loaded data={data}>
@@ -19,8 +22,7 @@ export function Lineage({ model }: { model: string | undefined }) {
             <Empty>
               <h3>No task trains this model yet</h3>
               <p>
-                A task trains a copy of the model with the clients of one app.{' '}
-                <Link to={`/tasks/new?model=${model ?? ''}`}>Create a task</Link>.
+                A task trains a copy of the model with the clients of one app. <Link to={`/tasks/new?model=${model}`}>Create a task</Link>.
               </p>
             </Empty>
           ) : (

@@ -113,7 +113,7 @@ function OneModel({ digest }: { digest: string }) {
         )
       }
     >
-      <Lineage model={own?.model} />
+      <Loaded data={models}>{() => own && <Lineage model={own.model} />}</Loaded>
       <ModelFacts digest={digest} isWhole />
     </Page>
   );

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { get, send } from '../api/client';
 import type { Overview, Task, TaskSummary } from '../api/types';
 import { Chart } from '../charts/chart';
-import { Action, Card, Elapsed, Empty, Link, Loaded, Page, Table } from '../components';
+import { Action, Card, Elapsed, Empty, Facts, Link, Loaded, Page, Table } from '../components';
 import { Icon } from '../components/icons';
 import { bytes, count, sumOfTold, told } from '../format';
 import type { Tone } from '../insight/facts';
@@ -78,14 +78,7 @@ function Now({ overview }: { overview: Overview }) {
   ];
   return (
     <section class="tiles" aria-label="Now">
-      <dl>
-        {tiles.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={tiles} />
       <p class="hint">
         Coordinator {overview.is_ready ? 'ready' : 'not ready'}, version {overview.version}, running for{' '}
         <Elapsed since={overview.started_at} />.

@@ -8,6 +8,7 @@ import { StatusLine } from '../components/answer';
 import { count, measure } from '../format';
 import type { Tone } from '../insight/facts';
 import { headline, measuredOn, metricName } from '../insight/learning';
+import { roundsWanted } from '../insight/projection';
 import { standing } from '../insight/standing';
 import { useFacts } from '../insight/use-facts';
 import { useData, useNow } from '../live';
@@ -25,11 +26,12 @@ export function TaskCard(props: Props) {
 }
 
 function Whole({ id, overview, report, task }: Props & { task: Task }) {
-  const { facts } = useFacts(task, overview, POINTS, true);
-  const { line } = standing({ ...facts, now: useNow() });
+  const loaded = useFacts(task, overview, POINTS, true);
+  const facts = { ...loaded.facts, now: useNow(task.state !== 'active') };
+  const { line } = standing(facts);
   const curve = facts.series && headline(facts.series);
   const last = curve?.points.at(-1);
-  const wanted = (task.description['stop'] as { rounds?: number } | undefined)?.rounds;
+  const wanted = roundsWanted(task);
   useEffect(() => report(id, line.tone), [id, line.tone]);
   return (
     <article class={`task-card ${line.tone}`}>

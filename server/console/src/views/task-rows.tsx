@@ -47,7 +47,7 @@ export function isKey(name: string): name is SortKey {
   return Object.hasOwn(VALUES, name);
 }
 
-/** The height of a row in pixels. On a narrow screen, a row has two lines; the style sheet agrees. */
+/** The height of a row in pixels. On a narrow screen, a row has three lines; the style sheet agrees. */
 export function useRowHeight(): number {
   const isCompact = useDensity() === 'compact';
   return useNarrow() ? 88 : isCompact ? 36 : 46;
@@ -109,10 +109,9 @@ type RowProps = {
 
 export function Row({ task, index, isChosen, choose, near }: RowProps) {
   useEffect(() => void near?.(), [near === undefined]);
-  const isOver = task.state === 'completed' || task.state === 'cancelled';
   const path = `/tasks/${task.id}/series?points=${POINTS}`;
   const data = useData(path, (signal) => queued(() => get<Series>(path, signal), signal), NEVER);
-  useEvery(isOver ? IDLE_MILLISECONDS : MANY_MILLISECONDS, data);
+  useEvery(task.state === 'active' ? MANY_MILLISECONDS : IDLE_MILLISECONDS, data);
   const curve = data.data && headline(data.data);
   const last = curve?.points.at(-1);
   const what = curve ? `${metricName(curve.metric)} ${measuredOn(curve.source)}` : '';

@@ -26,7 +26,7 @@ export function cost(graph: ModelGraph, task: Description, examples: number): Co
   const { epochs = 1 } = table(task, 'plan');
   const { kind, over_selection_factor, concurrency } = table(task, 'scheduling');
   const { codec = 'none', exact_below = EXACT_BELOW } = table(task, 'compression');
-  const bits = BITS[String(task['compression'] ? codec : 'none')];
+  const bits = BITS[String(codec)];
   const sizes = graph.parameters.map(({ shape }) => shape.reduce((product, size) => product * size, 1));
   const values = sizes.reduce((sum, size) => sum + size, 0);
   const update = (bits: number) => sizes.reduce((sum, size) => sum + (size * (size < Number(exact_below) ? 32 : bits)) / 8, 0);

@@ -7,7 +7,7 @@ import { bytes, count, duration, flops } from '../../format';
 import { NEVER, useData } from '../../live';
 import { cost } from './cost';
 import { NumberInput } from './form';
-import { type Description, goal, QUESTIONS, type Question, table } from './questions';
+import { type Description, goal, isMasked, QUESTIONS, type Question, table } from './questions';
 
 /** The speed that the estimate of training time assumes, in floating-point operations per second. */
 const ASSUMED_SPEED = 5e9;
@@ -89,7 +89,7 @@ function Costs({ graph, task }: { graph: ModelGraph; task: Description }) {
   const [examples, setExamples] = useState<unknown>(200);
   const number = Number(examples) > 0 ? Number(examples) : 0;
   const { sent, fetched, drawn, rounds, flops: work } = cost(graph, task, number);
-  const isMasked = typeof task['protection'] === 'object' && task['protection'] !== null;
+  const masked = isMasked(task);
   const all = rounds !== undefined && sent !== undefined ? rounds * drawn * (sent + fetched) : undefined;
   return (
     <>
@@ -100,7 +100,7 @@ function Costs({ graph, task }: { graph: ModelGraph; task: Description }) {
       <Facts
         facts={[
           ['Fetches at most', bytes(fetched)],
-          ['Sends about', isMasked ? `${bytes(fetched)} or more, masked` : sent === undefined ? 'depends on the codec' : bytes(sent)],
+          ['Sends about', masked ? `${bytes(fetched)} or more, masked` : sent === undefined ? 'depends on the codec' : bytes(sent)],
           ['Computes', flops(work)],
           ['Trains for, if it does 5 GFLOP/s', duration((1000 * work) / ASSUMED_SPEED)],
         ]}
@@ -110,7 +110,7 @@ function Costs({ graph, task }: { graph: ModelGraph; task: Description }) {
         facts={[
           ['Clients in a round', `${count(drawn)} to get ${count(goal(task))} updates`],
           ['Rounds', rounds === undefined ? 'no limit' : count(rounds)],
-          ['Traffic of all clients', all === undefined || isMasked ? 'no estimate' : `about ${bytes(all)}`],
+          ['Traffic of all clients', all === undefined || masked ? 'no estimate' : `about ${bytes(all)}`],
         ]}
       />
       <p class="note">

@@ -79,7 +79,7 @@ const CLIENTS: Question = {
 
 const BUDGET = { epsilon: 8, delta: 1e-6 };
 
-function isMasked(task: Description): boolean {
+export function isMasked(task: Description): boolean {
   return typeof task['protection'] === 'object' && task['protection'] !== null;
 }
 

@@ -6,16 +6,17 @@ import { type Axis, Chart, type Line } from '../../charts/chart';
 import type { Smoothing } from '../../charts/smooth';
 import { ChartTools } from '../../charts/tools';
 import { Card, Empty, Facts, Loaded } from '../../components';
-import { count, measure } from '../../format';
+import { capital, count, measure } from '../../format';
 import { headline, isShare, measuredOn, metricName } from '../../insight/learning';
+import { roundsWanted } from '../../insight/projection';
 import type { Data } from '../../live';
+import { OVERS, type Over, values } from '../compared';
 import { Classes } from './classes';
 
 const NO_METRICS = 'No metrics yet. Private tasks do not report client metrics; set evaluation.central to evaluate on your own data.';
 /** The part of its rounds that a task must have done before the chart shows the way to its end. */
 const FAR_ENOUGH = 0.2;
 
-type Over = 'versions' | 'time' | 'bytes';
 type Shape = { series: Series; over: Over; smoothing: Smoothing; isLog: boolean; end: number | undefined };
 
 /** The progress of a task over its versions, time, or bytes received: first its most telling metric, then all others. */
@@ -26,7 +27,7 @@ export function Curves({ task, data, aside }: { task: Task; data: Data<Series>; 
   const privacy = task.description['privacy'] as { kind?: string } | undefined;
   const isPrivate = privacy?.kind !== undefined && privacy.kind !== 'none';
   const best = data.data?.evaluations.filter((one) => one.is_best) ?? [];
-  const wanted = (task.description['stop'] as { rounds?: number } | undefined)?.rounds ?? 0;
+  const wanted = roundsWanted(task) ?? 0;
   const end = task.state === 'active' && task.rounds_committed >= FAR_ENOUGH * wanted ? wanted : undefined;
   const shape = data.data && { series: data.data, over, smoothing, isLog, end: end || undefined };
   const hasCurves = data.data && data.data.points.length >= 2;
@@ -42,7 +43,7 @@ export function Curves({ task, data, aside }: { task: Task; data: Data<Series>; 
           note="Clients measure while they train, on weights that change with every step. Evaluations measure the versions themselves."
           actions={
             <div class="switch" role="group" aria-label="X axis">
-              {(['versions', 'time', 'bytes'] as const).map((one) => (
+              {OVERS.map((one) => (
                 <button
                   key={one}
                   type="button"
@@ -108,7 +109,7 @@ function examples(one: Evaluation): string {
     : `${count(one.example_count)} examples`;
 }
 
-export function axis(points: SeriesPoint[], over: Over, end?: number): Axis {
+function axis(points: SeriesPoint[], over: Over, end?: number): Axis {
   switch (over) {
     case 'versions':
       return { label: 'Version', unit: '', values: points.map((point) => point.version), isWhole: true, end };
@@ -119,38 +120,20 @@ export function axis(points: SeriesPoint[], over: Over, end?: number): Axis {
   }
 }
 
-/** A metric of each version, one line for each source that measured it, with gaps for versions that it did not evaluate. */
-function evaluated(series: Series, metric: string): Line[] {
-  const measured = series.evaluations.filter((one) => one.metrics[metric] !== undefined);
-  return [...new Set(measured.map((one) => one.source))].map((source) => {
-    const values = new Map(measured.filter((one) => one.source === source).map((one) => [one.version, one.metrics[metric]]));
-    return {
-      label: `${capital(metricName(metric))} ${measuredOn(source)}`,
-      unit: unitOf(metric),
-      values: series.points.map((point) => values.get(point.version) ?? null),
-    };
-  });
-}
-
-function unitOf(metric: string): string {
-  return isShare(metric) ? 'share' : metric === 'loss' ? 'mean' : '';
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** One chart of a metric: the clients' values while they train, if they report them, and the evaluations. */
 function Metric({ metric, ...shape }: Shape & { metric: string }) {
   const { series, over, end } = shape;
-  const lines = evaluated(series, metric);
-  if (metric === 'accuracy' || metric === 'loss')
-    lines.unshift({
-      label: `${capital(metric)} while training`,
-      unit: unitOf(metric),
-      values: series.points.map((point) => point[metric] ?? null),
-    });
+  const trained = isShown(metric) ? ['training'] : [];
+  const measured = series.evaluations.filter((one) => one.metrics[metric] !== undefined);
+  const sources = [...trained, ...new Set(measured.map((one) => one.source))];
   const title = capital(metricName(metric));
+  const lines = sources.map(
+    (source): Line => ({
+      label: `${title} ${measuredOn(source)}`,
+      unit: isShare(metric) ? 'share' : metric === 'loss' ? 'mean' : '',
+      values: values(series, `${source} ${metric}`),
+    }),
+  );
   return (
     <Chart
       title={title}

@@ -7,6 +7,7 @@ import { Action, Ago, Card, Facts, Id, Link, Loaded, Notes, Page, State } from '
 import { Questions, StatusLine } from '../../components/answer';
 import { count, words } from '../../format';
 import type { Facts as TaskFacts } from '../../insight/facts';
+import { roundsWanted } from '../../insight/projection';
 import { standing } from '../../insight/standing';
 import { useFacts, useOverview } from '../../insight/use-facts';
 import { useData, useNow } from '../../live';
@@ -44,7 +45,7 @@ export default function TaskView({ parameters: [called = ''] }: { parameters: st
 }
 
 function Whole({ task, changed }: { task: Task; changed: () => void }) {
-  const overview = useOverview();
+  const overview = useOverview(task.id);
   const { facts, series, funnel, statement } = useFacts(task, overview.data, POINTS);
   return (
     <>
@@ -75,9 +76,9 @@ function Whole({ task, changed }: { task: Task; changed: () => void }) {
 }
 
 /** The answers to the operator's questions. Only this card ticks: to draw the charts every second would be a waste. */
-function Status({ facts }: { facts: Omit<TaskFacts, 'now'> }) {
-  const now = useNow(facts.task.state !== 'active');
-  const answers = standing({ ...facts, now });
+function Status({ facts: loaded }: { facts: Omit<TaskFacts, 'now'> }) {
+  const facts = { ...loaded, now: useNow(loaded.task.state !== 'active') };
+  const answers = standing(facts);
   return (
     <Card title="Status">
       <StatusLine answer={answers.line} />
@@ -127,7 +128,7 @@ function Actions({ task, done }: { task: Task; done: () => void }) {
 }
 
 function About({ task }: { task: Task }) {
-  const stop = task.description['stop'] as { rounds?: number } | undefined;
+  const wanted = roundsWanted(task);
   const facts: [string, ComponentChildren][] = [
     [
       'State',
@@ -143,7 +144,7 @@ function About({ task }: { task: Task }) {
       </>,
     ],
     ['Population', <Link to={`/clients/${String(task.description['population'])}`}>{String(task.description['population'])}</Link>],
-    ['Rounds committed', stop?.rounds ? `${count(task.rounds_committed)} of ${count(stop.rounds)}` : count(task.rounds_committed)],
+    ['Rounds committed', wanted ? `${count(task.rounds_committed)} of ${count(wanted)}` : count(task.rounds_committed)],
     ['Rounds opened', count(task.rounds_opened)],
     ['Newest version', count(task.latest_version)],
     [

@@ -1,6 +1,7 @@
 import type { Statement, Task } from '../../api/types';
 import { Card, Facts, Link, Loaded, Meter } from '../../components';
 import { count, number } from '../../format';
+import { NEARLY_SPENT } from '../../insight/is-safe';
 import { versionsLeft } from '../../insight/projection';
 import type { Data } from '../../live';
 
@@ -37,7 +38,7 @@ function Budget({ statement }: { statement: Statement }) {
         value={spent}
         max={budget}
         text={`${number(spent)} of ${number(budget)} at delta ${number(statement.delta)}`}
-        isBad={spent >= 0.9 * budget}
+        isBad={spent >= NEARLY_SPENT * budget}
       />
       <Facts
         facts={[

@@ -1,13 +1,11 @@
 import { Meter, Time } from '../../components';
 import { count, duration, soon } from '../../format';
 import type { Facts } from '../../insight/facts';
-import { projected, versionsLeft } from '../../insight/projection';
-import { useNow } from '../../live';
+import { projected, roundsWanted, versionsLeft } from '../../insight/projection';
 
 /** The task's progress to its last round, and an estimate of when it ends. */
-export function Progress({ facts: { task, series, statement, funnel } }: { facts: Omit<Facts, 'now'> }) {
-  const now = useNow(task.state !== 'active');
-  const wanted = (task.description['stop'] as { rounds?: number } | undefined)?.rounds;
+export function Progress({ facts: { task, series, statement, funnel, now } }: { facts: Facts }) {
+  const wanted = roundsWanted(task);
   if (!wanted) return null;
   const done = task.rounds_committed;
   const isWaiting = funnel?.round.phase === 'selecting';
@@ -32,9 +30,8 @@ export function Progress({ facts: { task, series, statement, funnel } }: { facts
 }
 
 /** The end of the task in a few words, for a card: `about 14 min left`. */
-export function Left({ facts: { task, series } }: { facts: Omit<Facts, 'now'> }) {
-  const now = useNow(task.state !== 'active');
-  const wanted = (task.description['stop'] as { rounds?: number } | undefined)?.rounds;
+export function Left({ facts: { task, series, now } }: { facts: Facts }) {
+  const wanted = roundsWanted(task);
   const end = wanted && series ? projected(series.points, task.rounds_committed, wanted, now) : undefined;
   if (task.state !== 'active' || !end) return null;
   return <>about {duration(Math.max(0, end.at - now))} left</>;

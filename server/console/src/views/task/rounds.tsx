@@ -15,6 +15,7 @@ export function Rounds({ task }: { task: Task }) {
   const total = task.rounds_opened;
   const pages = useRef(new Map<number, Round[]>());
   const [, redraw] = useState(0);
+  const isCompact = useDensity() === 'compact';
   // Ended rounds do not change, so only the newest page and pages with open rounds are loaded again.
   const bring = (page: number) => {
     const below = (page + 1) * PAGE + 1;
@@ -60,7 +61,7 @@ export function Rounds({ task }: { task: Task }) {
         <LongList
           caption="Rounds, newest first"
           total={total}
-          height={useDensity() === 'compact' ? 32 : 40}
+          height={isCompact ? 32 : 40}
           head={
             <div class="row rounds-row" role="row">
               {['Round', 'Purpose', 'Phase', 'Cohort', 'Accepted', 'Version', 'Opened'].map((name) => (
