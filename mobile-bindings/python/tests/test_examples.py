@@ -59,8 +59,8 @@ def test_a_client_from_flower(coordinator, tmp_path):
     pytest.importorskip("flwr")
     task, token = hospitals(coordinator)
     script = str(EXAMPLES / "flower-migration" / "folkmoot_client.py")
-    more = [coordinator.url, str(coordinator.certificate), token]
-    outputs = ended([start([script, str(number), *more], tmp_path) for number in range(3)])
+    more = [coordinator.url, str(coordinator.certificate)]
+    outputs = ended([start([script, str(number), *more], tmp_path, FOLKMOOT_TOKEN=token) for number in range(3)])
     assert all("round 10" in output for output in outputs)
     coordinator.wait_for_rounds(task, 10)
     assert accuracy_of(coordinator.weights(task)) > 0.95

@@ -50,6 +50,7 @@ def test_events_come_while_the_loop_does_other_things(coordinator, tmp_path, gen
                 nonlocal ticks
                 while True:
                     ticks += 1
+                    # Each turn of the loop is a tick.
                     await asyncio.sleep(0)
 
             beside = asyncio.create_task(tick())
@@ -165,6 +166,7 @@ async def cancelled_again(task):
     """Cancels a task, and again when it has heard of it."""
     for _ in range(3):
         task.cancel()
+        # The loop throws the cancellation into the task in its next turn, and in the one after it the task waits again.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not task.done(), "it waits until its work is finished"
@@ -263,6 +265,7 @@ def test_a_slow_reader_loses_old_events_and_no_memory(coordinator, tmp_path, mon
             heard = client.events("paused")
             for number in range(5):
                 heard._hear(events.Paused(str(number)))
+            # The loop passes on the events that it has got in its next turn.
             await asyncio.sleep(0)
             heard.end()
             return [event.reason async for event in heard]
