@@ -24,11 +24,12 @@ class Bar:
     """
 
     def __init__(self, wanted: bool | None, title: str, total: Total, unit: str) -> None:
-        self._title, self._unit = title, unit
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         is_shown = (is_terminal or _is_notebook()) if wanted is None else wanted
-        self._total = total() if callable(total) and is_shown else None if callable(total) else total
-        self._bar = _tqdm(title, self._total, unit) if is_shown else None
+        if callable(total):
+            total = total() if is_shown else None
+        self._title, self._total, self._unit = title, total, unit
+        self._bar = _tqdm(title, total, unit) if is_shown else None
         self._is_plain = is_shown and self._bar is None and (is_terminal or wanted is True)
         self._end = "\r" if is_terminal else "\n"
         self._longest = 0
