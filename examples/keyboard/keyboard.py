@@ -66,6 +66,26 @@ def phones(count, generator):
     return np.array(rows)
 
 
+def most_frequent(keys, words):
+    """Returns the most frequent word for each key, and 0 for a key without words."""
+    counts = np.zeros((len(WORDS) ** CONTEXT, len(WORDS)), int)
+    np.add.at(counts, (keys, words), 1)
+    return counts.argmax(axis=1)
+
+
+def tables(rows, held_out):
+    """Returns the shares of next words that are right without a model, counted over all phones in one place.
+
+    The first always suggests the most frequent word, and the second the most frequent one after the last words.
+    """
+    after, held_out_after = (
+        one[:, :CONTEXT] @ [len(WORDS) ** place for place in range(CONTEXT)] for one in (rows, held_out)
+    )
+    wanted = held_out[:, -1]
+    word = most_frequent(0 * after, rows[:, -1])[0]
+    return (wanted == word).mean(), (wanted == most_frequent(after, rows[:, -1])[held_out_after]).mean()
+
+
 def table(rows, path):
     """Writes a CSV file, whose column `phone` names the client of each row."""
     header = ",".join([*(f"word_{place + 1}" for place in range(CONTEXT)), "phone", "next"])
@@ -165,10 +185,14 @@ def main():
         folder = Path(name)
         rows = phones(PEOPLE, generator)
         table(rows, folder / "phones.csv")
-        table(phones(HELD_OUT_PEOPLE, generator), folder / "held-out.csv")
+        held_out = phones(HELD_OUT_PEOPLE, generator)
+        table(held_out, folder / "held-out.csv")
         model(folder / "keyboard.onnx")
         sizes = np.bincount(rows[:, CONTEXT])
         print(f"{PEOPLE} phones with {sizes.min()} to {sizes.max()} words, {np.median(sizes):.0f} in the median")
+        word, after = tables(rows, held_out)
+        print(f"always the most frequent word: {word:.3f} of the next words are right")
+        print(f"the most frequent word after two others: {after:.3f} of the next words are right")
         for words, is_private in (("without privacy", False), (f"epsilon {EPSILON:g}, delta {DELTA:g}", True)):
             done = train(is_private, folder, COHORT, arguments.rounds)
             print(f"{words}: {done.summary['held_out_metric']:.3f} of the next words are right")

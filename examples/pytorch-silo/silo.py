@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """One of three silos that train a network together, each in PyTorch's own loop. See README.md.
 
-python3 silo.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem --token TOKEN
+FOLKMOOT_TOKEN=… python3 silo.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem
 """
 
 import argparse
+import os
 from pathlib import Path
 
 import folkmoot
@@ -85,7 +86,6 @@ def main():
     parser.add_argument("number", type=int, choices=range(SILOS))
     parser.add_argument("--coordinator", required=True)
     parser.add_argument("--ca", required=True)
-    parser.add_argument("--token", required=True)
     arguments = parser.parse_args()
 
     torch.manual_seed(arguments.number)
@@ -94,7 +94,8 @@ def main():
     with folkmoot.Client(
         arguments.coordinator,
         state_directory=f"silo-{arguments.number}",
-        enrolment_token=arguments.token,
+        # Needed for the first start. On the command line, other users of the machine would see it.
+        enrolment_token=os.environ.get("FOLKMOOT_TOKEN"),
         certificate=arguments.ca,
         trainer=PictureTrainer(x[~held_out], y[~held_out]),
     ) as client:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """One of three hospitals that train a classifier of tumours together. See README.md.
 
-python3 hospital.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem --token TOKEN
+FOLKMOOT_TOKEN=… python3 hospital.py NUMBER --coordinator https://127.0.0.1:8443 --ca ca.pem
 """
 
 import argparse
+import os
 from pathlib import Path
 
 import folkmoot
@@ -35,14 +36,17 @@ def main():
     parser.add_argument("number", type=int, choices=range(HOSPITALS))
     parser.add_argument("--coordinator", required=True)
     parser.add_argument("--ca", required=True)
-    parser.add_argument("--token", required=True)
     arguments = parser.parse_args()
 
     x, y = patients(arguments.number)
     held_out = np.arange(len(x)) % HELD_OUT == 0
     state = Path(f"hospital-{arguments.number}")
     with folkmoot.Client(
-        arguments.coordinator, state_directory=state, enrolment_token=arguments.token, certificate=arguments.ca
+        arguments.coordinator,
+        state_directory=state,
+        # Needed for the first start. On the command line, other users of the machine would see it.
+        enrolment_token=os.environ.get("FOLKMOOT_TOKEN"),
+        certificate=arguments.ca,
     ) as client:
         client.examples.add(x[~held_out], y[~held_out], labels="classes")
         client.on("round", lambda event: print(f"round {event.round_number}", flush=True))

@@ -21,3 +21,9 @@ def coordinator(folkmoot_coordinator):
 def generator():
     """A random generator with a fixed seed."""
     return np.random.default_rng(20240607)
+
+
+@pytest.fixture
+def few_collections(monkeypatch):
+    """Flower collects garbage for each array that it reads, which takes a tenth of a second in a process with many modules."""
+    monkeypatch.setattr("gc.collect", lambda generation=2: 0)

@@ -16,7 +16,7 @@ def digits(variants, **options):
     return folkmoot.compare(task, model, data, variants, **options)
 
 
-def test_variants_by_name_are_compared_with_the_task(tmp_path):
+def test_variants_by_name_are_compared_with_the_task(tmp_path, capsys):
     done = digits(["fed_adam", "ditto"], target=0.5, output=tmp_path / "out")
     assert [one["variant"] for one in done.variants] == ["digits", "fed_adam", "ditto"]
     assert done.summary["seeds"] == [1, 2] and done.summary["target"] == 0.5
@@ -30,8 +30,10 @@ def test_variants_by_name_are_compared_with_the_task(tmp_path):
             assert measured[-1] == pytest.approx(value), "the rows are those of the summary"
     assert done.report.startswith("<!DOCTYPE html>") or done.report.startswith("<!doctype html>")
     assert (done.output / "comparison.html").read_text() == done.report
-    again = digits(["fed_adam", "ditto"], target=0.5, output=tmp_path / "out", resume=True)
+    capsys.readouterr()
+    again = digits(["fed_adam", "ditto"], target=0.5, output=tmp_path / "out", resume=True, progress=True)
     assert again.rounds == done.rounds
+    assert capsys.readouterr().err.splitlines()[-1] == "comparing [########################] 6/6 runs"
 
 
 def test_a_variant_may_be_the_keys_that_it_changes():

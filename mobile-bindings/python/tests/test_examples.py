@@ -45,9 +45,9 @@ def accuracy_of(weights):
 
 def test_three_hospitals(coordinator, tmp_path):
     task, token = hospitals(coordinator)
-    more = ["--coordinator", coordinator.url, "--ca", str(coordinator.certificate), "--token", token]
+    more = ["--coordinator", coordinator.url, "--ca", str(coordinator.certificate)]
     script = str(EXAMPLES / "tabular-silo" / "hospital.py")
-    outputs = ended([start([script, str(number), *more], tmp_path) for number in range(3)])
+    outputs = ended([start([script, str(number), *more], tmp_path, FOLKMOOT_TOKEN=token) for number in range(3)])
     for output in outputs:
         assert output.splitlines()[:10] == [f"round {number}" for number in range(1, 11)]
         assert float(output.split()[-1]) > 0.9
@@ -59,8 +59,8 @@ def test_a_client_from_flower(coordinator, tmp_path):
     pytest.importorskip("flwr")
     task, token = hospitals(coordinator)
     script = str(EXAMPLES / "flower-migration" / "folkmoot_client.py")
-    more = [coordinator.url, str(coordinator.certificate), token]
-    outputs = ended([start([script, str(number), *more], tmp_path) for number in range(3)])
+    more = [coordinator.url, str(coordinator.certificate)]
+    outputs = ended([start([script, str(number), *more], tmp_path, FOLKMOOT_TOKEN=token) for number in range(3)])
     assert all("round 10" in output for output in outputs)
     coordinator.wait_for_rounds(task, 10)
     assert accuracy_of(coordinator.weights(task)) > 0.95
@@ -74,14 +74,8 @@ def test_three_silos_with_pytorch(coordinator, tmp_path):
     [written] = ended([start([str(folder / "model.py"), "picture.onnx"], tmp_path, **slim)])
     assert "convolution.weight [16, 1, 3, 3]" in written
     task = coordinator.create_task((folder / "task.toml").read_text(), tmp_path / "picture.onnx")
-    more = [
-        "--coordinator",
-        coordinator.url,
-        "--ca",
-        str(coordinator.certificate),
-        "--token",
-        coordinator.create_token("silos"),
-    ]
+    more = ["--coordinator", coordinator.url, "--ca", str(coordinator.certificate)]
+    slim["FOLKMOOT_TOKEN"] = coordinator.create_token("silos")
     script = str(folder / "silo.py")
     outputs = ended([start([script, str(number), *more], tmp_path, **slim) for number in range(3)])
     for output in outputs:

@@ -19,11 +19,7 @@ WEIGHTED = {"aggregator": {"kind": "weighted_mean"}}
 # Flower begins with squares of 0, and Folkmoot with those of tau.
 ADAM = {"finalizer": {"kind": "fed_adam", "server_learning_rate": RATE, "tau": 1e-6}, **WEIGHTED}
 
-
-@pytest.fixture(autouse=True)
-def few_collections(monkeypatch):
-    """Flower collects garbage for each array that it reads, which takes a tenth of a second in a process with many modules."""
-    monkeypatch.setattr("gc.collect", lambda generation=2: 0)
+pytestmark = pytest.mark.usefixtures("few_collections")
 
 
 @pytest.fixture

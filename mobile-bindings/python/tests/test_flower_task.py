@@ -23,11 +23,7 @@ needs_accountants = pytest.mark.skipif(PrivacyConfig is None, reason="Flower has
 START = ndarrays_to_parameters([np.zeros((3, 1), "f4"), np.zeros(1, "f4")])
 EVERY = {"clients": CLIENTS}
 
-
-@pytest.fixture(autouse=True)
-def few_collections(monkeypatch):
-    """Flower collects garbage for each array that it reads, which takes a tenth of a second in a process with many modules."""
-    monkeypatch.setattr("gc.collect", lambda generation=2: 0)
+pytestmark = pytest.mark.usefixtures("few_collections")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ with folkmoot.Client(url, state_directory=state, enrolment_token=token, certific
 
 
 class Line:
-    """A connection to the coordinator that can be slow or cut."""
+    """A port that leads to the coordinator, and can be slow or cut. It stays when the coordinator gets another `port`."""
 
     def __init__(self, port):
         self.port, self.pause, self.is_cut = port, 0.0, False

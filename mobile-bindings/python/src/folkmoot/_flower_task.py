@@ -38,72 +38,69 @@ def task_keys(
 
     Raises BadOptionError if the strategy cannot be mapped. The text says why, and what to do instead.
     """
-    keys = _Mapped(strategy, clients, epsilon, delta).keys
+    keys = _mapped(strategy, clients, epsilon, delta)
     return keys if task is None else _merged(task, keys)
 
 
-class _Mapped:
-    """The keys of one strategy."""
+def _mapped(strategy: Any, clients: int, epsilon: float | None, delta: float | None) -> Keys:
+    """Returns the keys of one strategy."""
+    name = _name(strategy)
+    if clients < 1:
+        raise BadOptionError(f"clients is {clients}; it must be at least 1")
+    if name in _PRIVATE:
+        return _private(name, strategy, clients, epsilon, delta)
+    if name not in _KINDS:
+        reason = _UNMAPPED.get(name, "Folkmoot does not know this strategy")
+        raise BadOptionError(
+            f"{name} cannot become the keys of a task: {reason}. The strategies that can are "
+            f"{', '.join(sorted([*_KINDS, *_PRIVATE]))}; in a simulation, FlowerStrategy runs any strategy"
+        )
+    share = _first(strategy, "fraction_train", "fraction_fit")
+    least = _first(strategy, "min_train_nodes", "min_fit_clients")
+    goal = max(int(clients * share), int(least), 1)
+    scheduling: Keys = {"kind": "synchronous", "report_goal": goal, "over_selection_factor": 1.0}
+    keys: Keys = {"aggregator": {"kind": "weighted_mean"}, "finalizer": {"kind": "fed_avg"}}
+    keys |= {"scheduling": scheduling, **_KINDS[name](strategy, goal)}
+    # A share of hostile updates is checked against the smallest round.
+    if not getattr(strategy, "accept_failures", True) or keys["aggregator"].get("byzantine_share"):
+        scheduling["minimum_cohort"] = goal
+    return keys
 
-    def __init__(self, strategy: Any, clients: int, epsilon: float | None, delta: float | None) -> None:
-        name = _name(strategy)
-        if clients < 1:
-            raise BadOptionError(f"clients is {clients}; it must be at least 1")
-        self._budget = (epsilon, delta)
-        if name in _PRIVATE:
-            self.keys = self._private(name, strategy, clients)
-            return
-        if name not in _KINDS:
-            reason = _UNMAPPED.get(name, "Folkmoot does not know this strategy")
-            raise BadOptionError(
-                f"{name} cannot become the keys of a task: {reason}. The strategies that can are "
-                f"{', '.join(sorted([*_KINDS, *_PRIVATE]))}; in a simulation, FlowerStrategy runs any strategy"
-            )
-        share = _first(strategy, "fraction_train", "fraction_fit")
-        least = _first(strategy, "min_train_nodes", "min_fit_clients")
-        goal = max(int(clients * share), int(least), 1)
-        scheduling: Keys = {"kind": "synchronous", "report_goal": goal, "over_selection_factor": 1.0}
-        self.keys = {"aggregator": {"kind": "weighted_mean"}, "finalizer": {"kind": "fed_avg"}}
-        self.keys |= {"scheduling": scheduling, **_KINDS[name](strategy, goal)}
-        # A share of hostile updates is checked against the smallest round.
-        if not getattr(strategy, "accept_failures", True) or self.keys["aggregator"].get("byzantine_share"):
-            scheduling["minimum_cohort"] = goal
 
-    def _private(self, name: str, strategy: Any, clients: int) -> Keys:
-        """Returns the keys of a strategy that adds privacy to another one."""
-        accountant = getattr(strategy, "accountant", None)
-        if accountant is not None and (accountant.num_releases or accountant.config.population_size != clients):
-            raise BadOptionError(
-                f"the accountant of {name} has {accountant.num_releases} releases and a population of "
-                f"{accountant.config.population_size}; a task begins without releases, and clients is {clients}. Give a new "
-                "accountant with this population, or a strategy without one"
-            )
-        epsilon, delta = self._budget
-        if accountant is not None:
-            epsilon = accountant.config.max_epsilon if epsilon is None else epsilon
-            delta = accountant.config.target_delta if delta is None else delta
-        if epsilon is None or delta is None:
-            raise BadOptionError(
-                f"{name} needs a budget: give epsilon and delta, for example epsilon=8.0, delta=1e-6. "
-                "The task ends before it would exceed them"
-            )
-        if not getattr(strategy, "server_side_noising", True):
-            raise BadOptionError(
-                f'{name} lets each client add noise; set privacy.kind = "distributed", which needs secure aggregation'
-            )
-        keys = _Mapped(strategy.strategy, clients, None, None).keys
-        if keys["aggregator"]["kind"] != "weighted_mean":
-            raise BadOptionError(
-                f"{name} wraps {_name(strategy.strategy)}, whose aggregator {keys['aggregator']['kind']} cannot be combined "
-                "with privacy; wrap FedAvg or an adaptive optimizer"
-            )
-        goal = int(strategy.num_sampled_clients)
-        scheduling = {**keys["scheduling"], "report_goal": goal}
-        if "minimum_cohort" in scheduling:
-            scheduling["minimum_cohort"] = min(scheduling["minimum_cohort"], goal)
-        privacy = {"kind": "central", "epsilon": epsilon, "delta": delta, **_PRIVATE[name](strategy)}
-        # A weight would multiply a client's influence.
-        return {**keys, "scheduling": scheduling, "aggregator": {"kind": "uniform_mean"}, "privacy": privacy}
+def _private(name: str, strategy: Any, clients: int, epsilon: float | None, delta: float | None) -> Keys:
+    """Returns the keys of a strategy that adds privacy to another one."""
+    accountant = getattr(strategy, "accountant", None)
+    if accountant is not None and (accountant.num_releases or accountant.config.population_size != clients):
+        raise BadOptionError(
+            f"the accountant of {name} has {accountant.num_releases} releases and a population of "
+            f"{accountant.config.population_size}; a task begins without releases, and clients is {clients}. Give a new "
+            "accountant with this population, or a strategy without one"
+        )
+    if accountant is not None:
+        epsilon = accountant.config.max_epsilon if epsilon is None else epsilon
+        delta = accountant.config.target_delta if delta is None else delta
+    if epsilon is None or delta is None:
+        raise BadOptionError(
+            f"{name} needs a budget: give epsilon and delta, for example epsilon=8.0, delta=1e-6. "
+            "The task ends before it would exceed them"
+        )
+    if not getattr(strategy, "server_side_noising", True):
+        raise BadOptionError(
+            f'{name} lets each client add noise; set privacy.kind = "distributed", which needs secure aggregation'
+        )
+    keys = _mapped(strategy.strategy, clients, None, None)
+    if keys["aggregator"]["kind"] != "weighted_mean":
+        raise BadOptionError(
+            f"{name} wraps {_name(strategy.strategy)}, whose aggregator {keys['aggregator']['kind']} cannot be combined "
+            "with privacy; wrap FedAvg or an adaptive optimizer"
+        )
+    goal = int(strategy.num_sampled_clients)
+    scheduling = {**keys["scheduling"], "report_goal": goal}
+    if "minimum_cohort" in scheduling:
+        scheduling["minimum_cohort"] = min(scheduling["minimum_cohort"], goal)
+    privacy = {"kind": "central", "epsilon": epsilon, "delta": delta, **_PRIVATE[name](strategy)}
+    # A weight would multiply a client's influence.
+    return {**keys, "scheduling": scheduling, "aggregator": {"kind": "uniform_mean"}, "privacy": privacy}
 
 
 def _fixed(strategy: Any) -> Keys:
@@ -218,6 +215,7 @@ def _merged(task: Mapping[str, Any], keys: Keys) -> Keys:
     merged = dict(task)
     for name, value in keys.items():
         before = merged.get(name)
-        is_same = isinstance(before, Mapping) and isinstance(value, Mapping) and before.get("kind") == value.get("kind")
-        merged[name] = {**before, **value} if is_same and isinstance(before, Mapping) else value
+        if isinstance(before, Mapping) and before.get("kind") == value.get("kind"):
+            value = {**before, **value}
+        merged[name] = value
     return merged

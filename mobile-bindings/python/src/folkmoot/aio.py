@@ -38,7 +38,7 @@ EVENTS_MAX = 10_000
 """The largest number of events that wait for a slow reader. Older ones are dropped."""
 _T = TypeVar("_T")
 _threads = ThreadPoolExecutor(thread_name_prefix="folkmoot-aio")
-"""Opens and closes clients. Simulations can fill the loop's own threads for hours."""
+"""Opens, closes and asks clients. Simulations can fill the loop's own threads for hours."""
 
 
 class Client:
@@ -112,7 +112,7 @@ class Client:
 
     async def predict(self, x: ArrayLike) -> Any:
         """Returns the newest model's outputs for rows of features, like `folkmoot.Client.predict`."""
-        return await asyncio.to_thread(self._opened.predict, x)
+        return await _begun(partial(self._opened.predict, x))
 
     def set_conditions(self, conditions: DeviceConditions) -> None:
         """Sets the device's current conditions. It does not block."""

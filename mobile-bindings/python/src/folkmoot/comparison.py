@@ -86,9 +86,11 @@ class Compared:
         metric = self.summary["metric"]
         header = ("variant", metric, "difference", "rounds to target", "committed")
         figures = ("final_metric", "difference", "rounds_to_target", "committed")
-        rows = ([one["variant"], *(_spread(one[figure]) for figure in figures)] for one in self.variants)
+        table = html.table(
+            header, self.variants, lambda one: [one["variant"], *(_spread(one[figure]) for figure in figures)]
+        )
         title = f"Comparison over {len(self.summary['seeds'])} seeds"
-        return html.section(title, html.chart(self._curves(), f"{metric} by round"), html.table(header, rows))
+        return html.section(title, html.chart(self._curves(), f"{metric} by round"), table)
 
     def _curves(self) -> dict[str, list[html.Point]]:
         """Returns the mean of the metric over the seeds by round, for each variant. A round that not every run has is left out."""
@@ -173,11 +175,13 @@ def compare(
             resume=resume,
             output=folder,
         )
-        # The task itself is the first variant, unless another one equals it.
+        # The task itself is a variant, too. Variants that equal another one are left out, which only the program knows.
         total = (len(named) + 1) * (SEEDS if seeds is None else seeds)
         with Bar(progress, "comparing", total, "runs") as bar:
             _run(arguments, scratch, _Ended(folder, bar).look)
-        summary = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+            summary = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+            # Runs that `resume` kept count, too.
+            bar.finish(len(summary["variants"]) * len(summary["seeds"]))
         with (folder / "comparison.csv").open(encoding="utf-8", newline="") as rounds:
             rows = [_row(row) for row in csv.DictReader(rounds)]
         report = (folder / "comparison.html").read_text(encoding="utf-8")

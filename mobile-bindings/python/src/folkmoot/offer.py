@@ -24,8 +24,7 @@ class AssignmentOffer:
     """The plan, as sent by the coordinator."""
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{name} {html.number(value)}" for name, value in self._facts().items())
-        return f"<{type(self).__name__}: {facts}>"
+        return f"<{type(self).__name__}: {html.line(self._facts())}>"
 
     def _repr_html_(self) -> str:
         return html.section("Offer of an assignment", html.facts(self._facts()))

@@ -68,19 +68,17 @@ class Simulated:
         return frames.frame(found["clients"], listed)
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{name} {html.number(value)}" for name, value in self._facts().items())
-        return f"<{type(self).__name__}: {facts}>"
+        return f"<{type(self).__name__}: {html.line(self._facts())}>"
 
     def _repr_html_(self) -> str:
         header = ("round", "version", "reported", "held-out loss", "held-out metric")
         cells = ("round_number", "version", "reported", "held_out_loss", "held_out_metric")
-        rows: list[dict[str, Any]] = [dict(row) for row in self.rounds]
-        curves = {"held-out metric": html.curve(rows, "round_number", "held_out_metric")}
+        curves = {"held-out metric": html.curve(self.rounds, "round_number", "held_out_metric")}
         return html.section(
             "Simulation",
             html.facts(self._facts()),
             html.chart(curves, "Held-out metric by round"),
-            html.table(header, ([row[cell] for cell in cells] for row in rows)),
+            html.table(header, self.rounds, lambda row: [row[cell] for cell in cells]),
         )
 
     def _facts(self) -> dict[str, html.Figure]:

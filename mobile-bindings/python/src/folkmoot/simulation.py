@@ -112,7 +112,8 @@ def simulate(
             results="jsonl",
             functions=None if functions is None else ",".join(functions.parts),
         )
-        with Bar(False if callable(progress) else progress, "simulating", _rounds_wanted(task), "rounds") as bar:
+        wanted = False if callable(progress) else progress
+        with Bar(wanted, "simulating", partial(_rounds_wanted, task), "rounds") as bar:
             rows = _Rows(folder / "rounds.jsonl", progress if callable(progress) else partial(_show, bar))
             summary: dict[str, Any] = json.loads(
                 _run(arguments, scratch, partial(_look, rows, cancel), rows.close, functions)

@@ -11,6 +11,7 @@ They need scikit-learn 1.6 or newer, NumPy, `onnx`, and the command-line program
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -118,7 +119,8 @@ class _Federated(_base.BaseEstimator):  # type: ignore[misc, unused-ignore]
         generator = _utils.check_random_state(self.random_state)
         self._check()
         self.scale_ = _means(x) if self.standardise else None
-        scaled = x if self.scale_ is None else (x - self.scale_[0]) / self.scale_[1]
+        scaled = self._scaled(x)
+        count = min(self.clients, len(x)) if groups is None else len(numpy.unique(groups))
         with tempfile.TemporaryDirectory(prefix="folkmoot-estimator-") as name:
             folder = Path(name)
             dense.write(
@@ -127,15 +129,15 @@ class _Federated(_base.BaseEstimator):  # type: ignore[misc, unused-ignore]
                 activation=self.activation,
             )
             data = (scaled, labels) if groups is None else _table(scaled, labels, groups, folder / "data.csv")
-            description = self._description(len(x), groups, outputs)
+            description = self._description(count, outputs)
             if groups is not None and not hasattr(self, "classes_"):
                 description["data"] = {"schema": _schema(x.shape[1])}
-            self.history_ = simulation.simulate(
+            done = simulation.simulate(
                 description,
                 folder / "model.onnx",
                 data,
                 held_out=data,
-                clients=self._count(len(x), groups),
+                clients=count,
                 partition=self.partition if groups is None else "natural",
                 group_column=None if groups is None else "group",
                 seed=int(generator.randint(SEED_MAX)),
@@ -146,15 +148,20 @@ class _Federated(_base.BaseEstimator):  # type: ignore[misc, unused-ignore]
                 program=self.program,
             )
             trained = {name: array.astype(float) for name, array in weights(folder / "output" / "model.onnx").items()}
-        self.history_ = type(self.history_)(self.history_.rounds, self.history_.summary, None)
+        # A temporary folder has been deleted.
+        self.history_ = dataclasses.replace(done, output=None)
         names = dense.layers(len(self.hidden_layer_sizes) + 1)
         self.coefs_ = [trained[f"{name}.weight"].T for name in names]
         self.intercepts_ = [trained[f"{name}.bias"] for name in names]
         self.n_iter_ = len(self.history_.rounds)
 
+    def _scaled(self, x: Any) -> Any:
+        """Returns the rows as the model reads them."""
+        return x if self.scale_ is None else (x - self.scale_[0]) / self.scale_[1]
+
     def _outputs(self, x: Any) -> Any:
         """Returns the model's outputs `[rows, outputs]` for checked rows."""
-        values = x if self.scale_ is None else (x - self.scale_[0]) / self.scale_[1]
+        values = self._scaled(x)
         for index, (weight, bias) in enumerate(zip(self.coefs_, self.intercepts_)):
             values = values @ weight + bias
             if index + 1 < len(self.coefs_):
@@ -168,12 +175,8 @@ class _Federated(_base.BaseEstimator):  # type: ignore[misc, unused-ignore]
             if not getattr(self, name) >= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
 
-    def _count(self, rows: int, groups: Any) -> int:
-        return min(self.clients, rows) if groups is None else len(numpy.unique(groups))
-
-    def _description(self, rows: int, groups: Any, outputs: int) -> dict[str, Any]:
+    def _description(self, clients: int, outputs: int) -> dict[str, Any]:
         """Returns the task: the estimator's settings, and over them those of `task`."""
-        count = self._count(rows, groups)
         description: dict[str, Any] = {
             "name": "estimator",
             "population": "estimator",
@@ -183,7 +186,7 @@ class _Federated(_base.BaseEstimator):  # type: ignore[misc, unused-ignore]
                 "batch_size": self.batch_size,
                 "optimizer": {"sgd": {"learning_rate": self.learning_rate}},
             },
-            "scheduling": {"kind": "synchronous", "report_goal": count, "over_selection_factor": 1.0},
+            "scheduling": {"kind": "synchronous", "report_goal": clients, "over_selection_factor": 1.0},
             "stop": {"rounds": self.rounds},
         }
         for name, value in (self.task or {}).items():

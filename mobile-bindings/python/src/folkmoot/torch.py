@@ -13,6 +13,7 @@ trainer = federated.ModuleTrainer(module, dataset, torch.nn.functional.cross_ent
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -100,7 +101,7 @@ def simulate(
         done = simulation.simulate(task, model, data, output=output, **options)
         load(module, output / _MODEL)
     # A temporary folder has been deleted.
-    return Simulated(done.rounds, done.summary, None if given is None else output)
+    return dataclasses.replace(done, output=None if given is None else output)
 
 
 def create_task(

@@ -50,6 +50,7 @@ def test_events_come_while_the_loop_does_other_things(coordinator, tmp_path, gen
                 nonlocal ticks
                 while True:
                     ticks += 1
+                    # Each turn of the loop is a tick.
                     await asyncio.sleep(0)
 
             beside = asyncio.create_task(tick())
@@ -165,6 +166,7 @@ async def cancelled_again(task):
     """Cancels a task, and again when it has heard of it."""
     for _ in range(3):
         task.cancel()
+        # The loop throws the cancellation into the task in its next turn, and in the one after it the task waits again.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not task.done(), "it waits until its work is finished"
@@ -175,7 +177,7 @@ def test_a_client_that_is_cancelled_while_it_closes_frees_the_state_directory(co
         client = await connect(coordinator, tmp_path).__aenter__()
         slow = client._client.close = Gate(client._client.close)
         task = asyncio.create_task(client.close())
-        await asyncio.to_thread(slow.begun.wait)
+        assert await asyncio.to_thread(slow.begun.wait, PATIENCE_SECONDS)
         await cancelled_again(task)
         slow.opened.set()
         with pytest.raises(asyncio.CancelledError):
@@ -186,13 +188,15 @@ def test_a_client_that_is_cancelled_while_it_closes_frees_the_state_directory(co
     run(train())
 
 
-def test_a_client_opens_stops_and_closes_while_the_threads_of_the_loop_are_busy(coordinator, tmp_path):
+def test_a_client_opens_predicts_stops_and_closes_while_the_threads_of_the_loop_are_busy(coordinator, tmp_path):
     async def train():
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         free = threading.Event()
         busy = asyncio.ensure_future(asyncio.to_thread(free.wait, PATIENCE_SECONDS))
         try:
             async with connect(coordinator, tmp_path) as client:
+                with pytest.raises(folkmoot.NoModelError):
+                    await client.predict([[1.0, 0.0]])
                 await client.stop()
             assert not busy.done()
         finally:
@@ -205,20 +209,19 @@ def test_a_client_opens_stops_and_closes_while_the_threads_of_the_loop_are_busy(
 def test_a_cancelled_watch_leaves_no_thread(coordinator, tmp_path):
     task = start(coordinator, tmp_path)
     coordinator.admin.pause(task)
-    queries = []
-
-    class Heard(Admin):
-        def task(self, task):
-            queries.append(task)
-            return super().task(task)
-
-    admin = Heard(coordinator.url, coordinator.api_key, coordinator.certificate)
 
     async def watched():
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        loop, queried = asyncio.get_running_loop(), asyncio.Event()
+
+        class Heard(Admin):
+            def task(self, task):
+                loop.call_soon_threadsafe(queried.set)
+                return super().task(task)
+
+        admin = Heard(coordinator.url, coordinator.api_key, coordinator.certificate)
+        loop.set_default_executor(ThreadPoolExecutor(1))
         watching = asyncio.create_task(collected(aio.watch(admin, task, after=1, poll_seconds=0.05)))
-        while not queries:
-            await asyncio.sleep(0)
+        await queried.wait()
         watching.cancel()
         with pytest.raises(asyncio.CancelledError):
             await watching
@@ -241,7 +244,7 @@ def test_a_client_that_is_cancelled_while_it_opens_frees_the_state_directory(coo
 
     async def train():
         task = asyncio.create_task(enter())
-        await asyncio.to_thread(slow.begun.wait)
+        assert await asyncio.to_thread(slow.begun.wait, PATIENCE_SECONDS)
         await cancelled_again(task)
         slow.opened.set()
         with pytest.raises(asyncio.CancelledError):
@@ -262,6 +265,7 @@ def test_a_slow_reader_loses_old_events_and_no_memory(coordinator, tmp_path, mon
             heard = client.events("paused")
             for number in range(5):
                 heard._hear(events.Paused(str(number)))
+            # The loop passes on the events that it has got in its next turn.
             await asyncio.sleep(0)
             heard.end()
             return [event.reason async for event in heard]

@@ -67,6 +67,36 @@ def test_a_log_has_none_unless_it_is_wanted(monkeypatch):
     )
 
 
+def test_the_end_may_correct_the_total(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with bar.Bar(True, "comparing", 4, "runs") as progress:
+        progress.show(3)
+        progress.finish(3)
+    assert stream.getvalue().splitlines() == [
+        "comparing [##################......] 3/4 runs",
+        "comparing [########################] 3/3 runs",
+    ]
+    Counting.made.clear()
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Counting))
+    with bar.Bar(True, "comparing", 4, "runs") as progress:
+        progress.finish(3)
+    assert [(made.n, made.total) for made in Counting.made] == [(3, 3)]
+
+
+def test_a_total_is_found_only_for_a_bar_that_is_shown(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+
+    def find():
+        raise AssertionError("nobody sees it")
+
+    for wanted in (False, None):
+        bar.Bar(wanted, "simulating", find, "rounds").show(1)
+    with bar.Bar(True, "simulating", lambda: 2, "rounds") as progress:
+        progress.show(1)
+    assert sys.stderr.getvalue() == "simulating [############............] 1/2 rounds\n"
+
+
 def test_the_bar_of_tqdm_is_used_if_it_is_installed(monkeypatch):
     Counting.made.clear()
     monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Counting))

@@ -64,22 +64,14 @@ def test_a_linear_classifier_is_nearly_as_good_as_a_central_one():
     assert probabilities.shape == (150, 3) and np.allclose(probabilities.sum(1), 1.0)
     assert (model.classes_[probabilities.argmax(1)] == model.predict(x)).all()
     assert len(model.history_.rounds) == 15 == model.n_iter_
-    assert len(model.history_.to_pandas()) == 15 if _has_pandas() else True
-
-
-def _has_pandas():
-    try:
-        import pandas  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    pytest.importorskip("pandas", reason="pandas is not installed: `cargo xtask test --only python` installs it")
+    assert len(model.history_.to_pandas()) == 15
 
 
 def test_a_linear_regression_reaches_the_central_one():
     x, y = load_diabetes(return_X_y=True)
     model = FederatedRegressor(clients=5, rounds=20, learning_rate=0.02, random_state=1, program=PROGRAM).fit(x, y)
     assert model.score(x, y) >= LinearRegression().fit(x, y).score(x, y) - 0.02
-    assert model.score(x * 1.0, y) > 0.45
 
 
 def test_the_partition_matters_and_groups_are_clients():

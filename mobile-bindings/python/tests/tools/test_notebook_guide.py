@@ -1,12 +1,15 @@
 """The code of the guide for notebooks, and of the newer sections of the guide for Python, runs as shown."""
 
 import asyncio
+import re
 
 import folkmoot
 import numpy as np
 import pytest
 from small_task import PROGRAM
-from test_guide import DIGITS, program
+from test_guide import DIGITS, REPOSITORY, program
+
+GUIDE = (REPOSITORY / "docs" / "guides" / "notebooks.md").read_text()
 
 
 @pytest.fixture(autouse=True)
@@ -18,8 +21,13 @@ def place(tmp_path, monkeypatch):
 def test_tables(capsys):
     pytest.importorskip("tomllib", reason="a TOML file is read from Python 3.11 on")
     pytest.importorskip("pandas", reason="pandas is not installed: `cargo xtask test --only python` installs it")
-    exec(program("contributions=True", "notebooks.md"), {})
+    scope = {}
+    exec(program("contributions=True", "notebooks.md"), scope)
     printed = capsys.readouterr().out
+    [promised] = re.findall(r"held-out metric (0\.\d+),", GUIDE)
+    [quoted] = re.findall(r"^9 +10 +(0\.\d+) bytes$", GUIDE, re.MULTILINE)
+    assert scope["done"].summary["held_out_metric"] == pytest.approx(float(promised), abs=0.01)
+    assert scope["done"].summary["held_out_metric"] == pytest.approx(float(quoted), abs=0.01)
     assert "bytes" in printed and "shapley" in printed and len(printed.splitlines()) == 9
 
 
@@ -27,6 +35,9 @@ def test_estimators(capsys, tmp_path):
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     exec(program("FederatedClassifier", "notebooks.md"), {})
     even, skewed, loss = capsys.readouterr().out.splitlines()
+    promised = re.findall(r"^(?:iid|shards:1) (0\.\d+)$", GUIDE, re.MULTILINE)
+    printed = [float(line.split()[1]) for line in (even, skewed)]
+    assert printed == pytest.approx([float(figure) for figure in promised], abs=0.02)
     assert float(even.split()[1]) > float(skewed.split()[1]) > 0.3 and loss == "softmax_cross_entropy"
     assert (tmp_path / "iris.onnx").is_file()
 

@@ -21,7 +21,7 @@ def test_the_app_trains(folkmoot_coordinator):
         with folkmoot_coordinator.client(task) as client:
             client.examples.add(x, y)
             assert client.run(rounds=1) == 1
-    assert folkmoot_coordinator.wait_for_rounds(task, 1)[0]["accepted"] == 3
+        assert folkmoot_coordinator.wait_for_rounds(task, 1)[0]["accepted"] == 3
 """
 
 
@@ -66,17 +66,38 @@ def test_a_coordinator_lives_in_its_block(tmp_path):
     coordinator.close()
 
 
-def test_simulated_clients_share_the_rows_by_a_seed(coordinator, tmp_path):
+def test_a_task_as_text_leaves_a_file_beside_the_data_alone(coordinator, tmp_path):
+    text = task_text("lines", report_goal=1, rounds=1)
+    path = coordinator.folder / "task.toml"
+    path.write_text(text)
+    by_path = coordinator.create_task(path, model(tmp_path))
+    by_text = coordinator.create_task(text.replace("rounds = 1", "rounds = 2"), model(tmp_path))
+    rounds = [coordinator.admin.task(task)["description"]["stop"]["rounds"] for task in (by_path, by_text)]
+    assert rounds == [1, 2] and path.read_text() == text
+
+
+def test_simulated_clients_share_the_rows_by_a_seed(coordinator, tmp_path, monkeypatch):
     task = coordinator.create_task(task_text("lines", report_goal=3, rounds=1), model(tmp_path))
     x, y = np.linspace(0.0, 1.0, 20).reshape(10, 2), np.linspace(0.0, 1.0, 10)
+    added = []
+    add = folkmoot.Examples.add
+
+    def heard(examples, rows, labels, *more, **options):
+        added.append([float(label) for label in labels])
+        return add(examples, rows, labels, *more, **options)
+
+    monkeypatch.setattr(folkmoot.Examples, "add", heard)
     parts = []
     for seed in (1, 1, 2):
         simulated = coordinator.simulated_clients(task, x, y, count=3, seed=seed)
-        parts.append([len(client.examples) for client in simulated.clients])
+        parts.append(added[-3:])
+        assert [len(client.examples) for client in simulated.clients] == [len(part) for part in parts[-1]] == [4, 3, 3]
         with simulated:
             coordinator.wait_for_rounds(task, 1)
         assert not any(client.is_running for client in simulated.clients)
-    assert parts == [[4, 3, 3]] * 3
+    first, again, other = parts
+    assert first == again != other
+    assert all(sorted(sum(part, [])) == pytest.approx(y.tolist()) for part in parts), "each row belongs to one client"
     for rows, labels, count in ((x, y, 11), (x[:0], y[:0], 1), (x[:9], y, 2)):
         with pytest.raises(folkmoot.BadOptionError, match="cannot divide"):
             coordinator.simulated_clients(task, rows, labels, count=count)

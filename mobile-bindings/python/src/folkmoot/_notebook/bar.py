@@ -5,35 +5,41 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Union
 
 CELLS = 24
 """The width of the plain bar, in characters."""
+
+
+Total = Union[int, Callable[[], Union[int, None]], None]
 
 
 class Bar:
     """A progress bar on standard error.
 
     `wanted` shows it or not. With None it is shown in a terminal, in a notebook with tqdm, and nowhere else, so that logs stay short.
-    `total` is None if the end is not known.
+    `total` is None if the end is not known. A function that finds it is called only if the bar is shown.
     """
 
-    def __init__(self, wanted: bool | None, title: str, total: int | None, unit: str) -> None:
-        self._title, self._total, self._unit = title, total, unit
+    def __init__(self, wanted: bool | None, title: str, total: Total, unit: str) -> None:
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         is_shown = (is_terminal or _is_notebook()) if wanted is None else wanted
+        if callable(total):
+            total = total() if is_shown else None
+        self._title, self._total, self._unit = title, total, unit
         self._bar = _tqdm(title, total, unit) if is_shown else None
         self._is_plain = is_shown and self._bar is None and (is_terminal or wanted is True)
         self._end = "\r" if is_terminal else "\n"
         self._longest = 0
-        self._shown: tuple[int, str] | None = None
+        self._shown: tuple[int, str, int | None] | None = None
 
     def show(self, done: int, words: str = "") -> None:
         """Shows that `done` units are done, and a short text."""
-        if (done, words) == self._shown:
+        if (done, words, self._total) == self._shown:
             return
-        self._shown = (done, words)
+        self._shown = (done, words, self._total)
         if self._bar is not None:
             self._bar.set_postfix_str(words, refresh=False)
             self._bar.update(done - self._bar.n)
@@ -43,6 +49,13 @@ class Bar:
             # Blanks delete the rest of a longer line.
             print(line.ljust(self._longest), end=self._end, file=sys.stderr, flush=True)
             self._longest = max(self._longest, len(line)) if self._end == "\r" else 0
+
+    def finish(self, total: int) -> None:
+        """Shows that all `total` units are done. The total that was given before may have been an estimate."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.total = total
+        self.show(total)
 
     def close(self) -> None:
         """Ends the bar's line. Calling it again has no effect."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Union
 
@@ -47,15 +47,26 @@ def size(count: int | None) -> str:
     return f"{count} B" if unit == "B" else f"{amount:.3g} {unit}"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Figure]]) -> str:
-    """Returns a table. All texts are escaped."""
-    listed = [[number(cell) for cell in row] for row in rows]
-    if len(listed) > ROWS_MAX:
-        half = ROWS_MAX // 2
-        listed = [*listed[:half], ["…"] * len(header), *listed[-half:]]
+def table(
+    header: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    cells: Callable[[Mapping[str, Any]], Sequence[Figure]],
+) -> str:
+    """Returns a table with `cells` of each row. All texts are escaped."""
+    half = ROWS_MAX // 2
+    is_long = len(rows) > ROWS_MAX
+    kept = [*rows[:half], *rows[-half:]] if is_long else rows
+    listed = [[number(cell) for cell in cells(row)] for row in kept]
+    if is_long:
+        listed.insert(half, ["…"] * len(header))
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in listed)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def line(pairs: Mapping[str, Figure]) -> str:
+    """Returns facts as one line of text, which is not HTML."""
+    return ", ".join(f"{name} {number(value)}" for name, value in pairs.items())
 
 
 def facts(pairs: Mapping[str, Figure]) -> str:

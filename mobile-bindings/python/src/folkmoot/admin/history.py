@@ -48,8 +48,7 @@ class History:
         return cls(task, rows, series["stride"], series["withheld"])
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{name} {html.number(value)}" for name, value in self._facts().items())
-        return f"<{type(self).__name__} of {self.task['description']['name']}: {facts}>"
+        return f"<{type(self).__name__} of {self.task['description']['name']}: {html.line(self._facts())}>"
 
     def _repr_html_(self) -> str:
         shown = ("central_metric", "federated_metric", "accuracy")
@@ -60,7 +59,7 @@ class History:
             html.facts(self._facts()),
             html.chart(curves, "Metrics by version"),
             html.table(
-                [cell.replace("_", " ") for cell in cells], ([row[cell] for cell in cells] for row in self.versions)
+                [cell.replace("_", " ") for cell in cells], self.versions, lambda row: [row[cell] for cell in cells]
             ),
         )
 

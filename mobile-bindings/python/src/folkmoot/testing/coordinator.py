@@ -56,10 +56,12 @@ class Coordinator:
         Raises BadOptionError if the program cannot be found, and StartError if it does not serve.
         """
         self._program = _program.find(program, "is the coordinator")
-        self._temporary = None if folder is not None else tempfile.TemporaryDirectory(prefix="folkmoot-testing-")
-        given = folder if folder is not None else self._temporary.name if self._temporary else ""
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="folkmoot-testing-")
+            folder = self._temporary.name
         # The program runs in a folder of its own, so relative paths would mean others there.
-        self.folder = Path(os.path.abspath(given))
+        self.folder = Path(os.path.abspath(folder))
         """The folder of the data and of `coordinator.log`."""
         data = self.folder / "data"
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,8 +106,9 @@ class Coordinator:
         """
         if isinstance(description, Mapping):
             return self.admin.create_task(description, model, activate=True)["id"]
-        path = Path(description) if "\n" not in str(description) else self.folder / "task.toml"
-        if path == self.folder / "task.toml":
+        path = Path(description)
+        if "\n" in str(description):
+            path = self.folder / "created-task.toml"
             path.write_text(str(description), encoding="utf-8")
         # The program reads TOML with every version of Python.
         created: dict[str, str] = self.call("task", "create", str(path), "--model", os.fspath(model), "--activate")
