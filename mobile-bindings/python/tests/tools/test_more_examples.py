@@ -83,17 +83,18 @@ def test_five_hospitals_follow_the_readme(coordinator, tmp_path):
         found = re.findall(rf"({sites}): ([0-9.]+) on ([0-9]+) patients", done.stdout)
         assert {(site, patients) for site, _, patients in found} == {(row[0], row[3]) for row in table}, done.stdout
         right = sum(float(accuracy) * int(patients) for _, accuracy, patients in found)
-        # The order of the training differs. 116 of 189 are right for a model that finds every tumour benign.
-        assert right == pytest.approx(sum(float(row[column]) * int(row[3]) for row in table), abs=4), found
-        return done.stdout
+        # The order of the training differs from run to run. 116 of 189 are right for a model that finds every tumour benign.
+        assert right == pytest.approx(sum(float(row[column]) * int(row[3]) for row in table), abs=8), found
+        return done.stdout, right
 
-    listed = re.findall(rf"^({sites}) +\S+Z", follow(own, 2), re.M)
+    printed, right_with_own = follow(own, 2)
+    listed = re.findall(rf"^({sites}) +\S+Z", printed, re.M)
     assert sorted(listed) == sorted(SITES), "the operator sees each site by its name"
     [task] = coordinator.admin.tasks()
     rounds = coordinator.wait_for_rounds(task["id"], 10)
     assert all(one["accepted"] >= 4 for one in rounds if one["phase"] == "committed")
     # The columns differ by 11 patients.
-    follow(shared, 1)
+    assert right_with_own - follow(shared, 1)[1] > 4
 
 
 def test_the_keyboard_with_and_without_privacy(tmp_path):
