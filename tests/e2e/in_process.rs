@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_engine::onnx::build::mlp;
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{
     AssignmentId, ClientId, ErrorCode, OrganisationId, TaskId, Timestamp, UpdateDigest,
     messages::{Assignment, CheckInRequest, UploadStatus},
@@ -20,8 +21,8 @@ use folkmoot_rounds::{
     registry,
 };
 use folkmoot_storage::{
-    BlobStore, ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, RoundRecord,
-    RoundRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, RoundRecord, RoundRepository,
+    Storage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
 };
 use folkmoot_update::encode_update;
 use rand::SeedableRng;

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, io, net::Ipv4Addr, path::Path, time::Duration};
 
 use folkmoot_client::HttpSettings;
-use folkmoot_storage::{BlobStore, SqlStorage};
+use folkmoot_objects::BlobStore;
+use folkmoot_storage::SqlStorage;
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_engine::{Examples, ImportLimits, Model, Travelling, onnx::build::mlp};
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{
     BlobDigest, Clusters, Codec, OrganisationId, PartPlace, Plan, PopulationName, TaskId, TensorSchema,
     TensorSpec, Timestamp, TrainingPlan, ValueGrid, Widths, Work, update::UpdateMetrics,
@@ -12,7 +13,7 @@ use folkmoot_protocol::{
 use folkmoot_rounds::{clock, credential::Credential, registry::evaluation_data};
 use folkmoot_service::host::DEFAULT_ORGANISATION;
 use folkmoot_storage::{
-    BlobStore, ModelVersionRecord, PopulationRepository, SqlStorage, TaskRecord, TaskRepository, TokenRecord,
+    ModelVersionRecord, PopulationRepository, SqlStorage, TaskRecord, TaskRepository, TokenRecord,
     TokenRepository, VersionMaking,
 };
 use rand::Rng;

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use folkmoot_coordinator::round::{AbandonReason, Phase};
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{AssignmentId, RoundId, UpdateDigest};
 use folkmoot_storage::{
-    AcceptedUpdate, AssignmentRepository, AssignmentStatus, BlobStore, ModelVersionRepository,
-    RoundRepository, SqlStorage,
+    AcceptedUpdate, AssignmentRepository, AssignmentStatus, ModelVersionRepository, RoundRepository,
+    SqlStorage,
 };
 
 use crate::{oracle::next_weights, task::TestTask, update::read_update};

@@ -5,9 +5,10 @@ use folkmoot_coordinator::{
     round::InvalidTransitionError,
     task::{Fault, InvalidTaskTransitionError},
 };
+use folkmoot_objects::BlobStoreError;
 use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
 use folkmoot_round_log::RoundLogError;
-use folkmoot_storage::{BlobStoreError, StorageError};
+use folkmoot_storage::StorageError;
 
 /// The time, in milliseconds, after which a client repeats a request that met a failing database, store or disk.
 const UNAVAILABLE_MILLISECONDS: u64 = 5_000;

@@ -9,8 +9,8 @@ use folkmoot_coordinator::{
     selection::SelectionChoice,
     task::{Fault, TaskDescription},
 };
+use folkmoot_objects::BlobStoreError;
 use folkmoot_protocol::BlobDigest;
-use folkmoot_storage::BlobStoreError;
 use folkmoot_strategy::{COMPONENT_BYTES_MAX, IS_SUPPORTED, Part, Role, Strategies, Strategy, StrategyError};
 
 use crate::{combine::Own, coordinator::Coordinator};

@@ -3,11 +3,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use folkmoot_crowd::{Crowds, Waiters, pacing::RetryLimits};
+use folkmoot_objects::{BlobStore, UpdateStore};
 use folkmoot_protocol::RoundId;
 use folkmoot_round_log::{RoundLog, RoundLogError};
 use folkmoot_storage::{
-    AssignmentRepository, AssignmentStatus, BlobStore, Catalog, RoundRecord, Storage, StorageError,
-    TaskRecord, UpdateStore,
+    AssignmentRepository, AssignmentStatus, Catalog, RoundRecord, Storage, StorageError, TaskRecord,
 };
 use folkmoot_strategy::Strategies;
 use folkmoot_unmasking::{Committee, CommitteeRounds, Exchange, NoCommittee, Transcripts, UnmaskError};

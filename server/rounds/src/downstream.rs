@@ -10,8 +10,9 @@ use std::{
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::Downstream;
+use folkmoot_objects::{BlobStore, BlobStoreError};
 use folkmoot_protocol::{Recipe, TaskId, messages::Artifact};
-use folkmoot_storage::{BlobStore, BlobStoreError, Catalog, Storage, StorageError, TaskRecord};
+use folkmoot_storage::{Catalog, Storage, StorageError, TaskRecord};
 use folkmoot_update::codec::{Part, encode_part};
 
 use crate::refusal::Refusal;

@@ -6,8 +6,9 @@ use std::{
 };
 
 use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{TaskId, update::sums::SumShape};
-use folkmoot_storage::{BlobStore, TaskRecord};
+use folkmoot_storage::TaskRecord;
 use tokio::sync::OnceCell;
 
 use crate::refusal::Refusal;

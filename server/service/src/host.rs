@@ -21,6 +21,7 @@ use folkmoot_edge::{
     Edge, HttpLimits, Listener, ServeError, serve,
     tls::{self, CertificateFiles, LiveCertificate, Reload},
 };
+use folkmoot_objects::{BlobStore, Objects};
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_rounds::{
     clock::Clock,
@@ -29,7 +30,7 @@ use folkmoot_rounds::{
     drivers::{self, DriverConfig, DriverHealth},
 };
 use folkmoot_sign_in::{Providers, SignInConfig, SignInConfigError};
-use folkmoot_storage::{BlobStore, Objects, ProcessRecord, ProcessTable, SqlStorage};
+use folkmoot_storage::{ProcessRecord, ProcessTable, SqlStorage};
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
 use rand_chacha::ChaCha20Rng;

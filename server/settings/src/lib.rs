@@ -15,9 +15,9 @@ use std::{
 pub use error::ConfigError;
 use folkmoot_committee::MemberConfig;
 use folkmoot_edge::{HttpLimits, Proxies};
+use folkmoot_objects::{Objects, ObjectsError};
 use folkmoot_service::{host::HostConfig, http::cors};
 use folkmoot_sign_in::SignInConfig;
-use folkmoot_storage::{Objects, ObjectsError};
 use folkmoot_telemetry::LogConfig;
 pub use limits::LimitsConfig;
 use serde::{Deserialize, Serialize};

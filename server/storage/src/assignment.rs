@@ -13,7 +13,8 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{StorageError, UpdatePlace};
+use crate::StorageError;
+use folkmoot_objects::UpdatePlace;
 
 /// One client's part in one round.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,7 +20,6 @@ mod memory;
 mod model;
 mod model_version;
 mod monitor;
-mod objects;
 mod organisation;
 mod participation;
 mod population;
@@ -54,9 +53,6 @@ pub use model_version::{Ancestor, ModelVersionRecord, ModelVersionRepository, Ve
 pub use monitor::{
     HourRecord, KindOutcome, LaneRecord, LeaseRecord, PulseRecord, SITES_MAX, SiteFailure, SiteRecord,
     SiteSoftware, VersionTraffic, WorkRecord,
-};
-pub use objects::{
-    BlobStore, BlobStoreError, Objects, ObjectsError, UpdatePlace, UpdateStore, UpdateStoreError,
 };
 pub use organisation::{
     ClosedOrganisation, Holdings, OrganisationRecord, SYSTEM_ORGANISATION, TenancyRecord, UsageRecord,

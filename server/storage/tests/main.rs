@@ -1,8 +1,7 @@
-//! Runs the conformance suite on every backend, and tests blobs.
+//! Runs the conformance suite on every backend.
 //!
 //! All tests are in one program, because linking several programs would take longer than running most of the tests.
 
-mod blob;
 mod conformance;
 // Lints let `unwrap` pass only in such modules.
 #[cfg(test)]
@@ -14,5 +13,3 @@ mod sqlite_in_memory;
 mod sqlite_on_file;
 #[cfg(test)]
 mod tables;
-#[cfg(test)]
-mod update_store;

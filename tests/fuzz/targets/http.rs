@@ -11,9 +11,8 @@ use folkmoot_protocol::Role;
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{coordinator::Coordinator, credential::Credential, device::Authenticator};
 use folkmoot_service::http::{self, App, openapi};
-use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, SqlOptions, SqlStorage,
-};
+use folkmoot_objects::BlobStore;
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, PopulationRepository, SqlOptions, SqlStorage};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,

@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
 use folkmoot_coordinator::round::{Phase, Round};
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{AssignmentId, BlobDigest, UpdateDigest, messages::UploadState};
 use folkmoot_storage::{
-    AssignmentRecord, AssignmentRepository, AssignmentStatus, BlobStore, DropReason, ModelVersionRepository,
+    AssignmentRecord, AssignmentRepository, AssignmentStatus, DropReason, ModelVersionRepository,
     RoundRepository, TaskRepository,
 };
 

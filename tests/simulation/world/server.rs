@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
 
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::RoundId;
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::coordinator::Coordinator;
-use folkmoot_storage::{AssignmentRepository, AssignmentStatus, BlobStore};
+use folkmoot_storage::{AssignmentRepository, AssignmentStatus};
 use futures::FutureExt;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;

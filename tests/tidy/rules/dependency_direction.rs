@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 16] = [
+const LAYERS: [&[&str]; 17] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file", "folkmoot-secure-aggregation"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu", "folkmoot-loss"],
@@ -17,6 +17,7 @@ const LAYERS: [&[&str]; 16] = [
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator", "folkmoot-strategy"],
     /* policies  */ &["folkmoot-work"],
     /* files     */ &["folkmoot-noise", "folkmoot-round-log", "folkmoot-training"],
+    /* blobs     */ &["folkmoot-objects"],
     /* parts     */
     &[
         "folkmoot-client",

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use folkmoot_protocol::BlobDigest;
+use folkmoot_objects::{BlobStore, BlobStoreError, Objects};
 use folkmoot_settings::Config;
-use folkmoot_storage::{BlobStore, BlobStoreError, Objects};
+
 use tokio::time::timeout;
 
 use super::{

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use folkmoot_aggregation::{AggregatorChoice, Measurement};
+use folkmoot_objects::{Objects, UpdateStoreError};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, Timestamp, UpdateDigest, ValueGrid,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
 use folkmoot_round_log::RoundLog;
-use folkmoot_storage::{AcceptedUpdate, Objects, UpdateStoreError};
+use folkmoot_storage::AcceptedUpdate;
 
 use super::{Announced, ExpectedUpdate, Ingest, RoundSum, Upload};
 

@@ -28,9 +28,9 @@ use std::{
 
 pub use expected::{ExpectedUpdate, FLOAT32, reports_metrics};
 use folkmoot_aggregation::Measurement;
+use folkmoot_objects::UpdateStore;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_round_log::RoundLog;
-use folkmoot_storage::UpdateStore;
 pub use replay::read_tiles;
 pub use round_sum::RoundSum;
 use shared::Stored;

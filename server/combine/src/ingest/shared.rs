@@ -5,9 +5,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use folkmoot_objects::{UpdatePlace, UpdateStore, UpdateStoreError};
 use folkmoot_protocol::{AssignmentId, RoundId, UpdateDigest};
 use folkmoot_round_log::RoundLogError;
-use folkmoot_storage::{AcceptedUpdate, UpdatePlace, UpdateStore, UpdateStoreError};
+use folkmoot_storage::AcceptedUpdate;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use super::{Ingest, RoundSum};

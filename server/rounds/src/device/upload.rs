@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use folkmoot_coordinator::round::Purpose;
+use folkmoot_objects::UpdateStoreError;
 use folkmoot_protocol::{
     AssignmentId, Disposition, ErrorCode, Timestamp,
     messages::{UploadState, UploadStatus},
@@ -8,7 +9,7 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord,
-    CloseOutcome, DropReason, UpdateStoreError,
+    CloseOutcome, DropReason,
 };
 use tokio::sync::OwnedMutexGuard;
 

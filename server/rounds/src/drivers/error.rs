@@ -1,8 +1,9 @@
 use folkmoot_coordinator::{
     invariants::BrokenInvariantError, round::InvalidTransitionError, task::InvalidTaskTransitionError,
 };
+use folkmoot_objects::{BlobStoreError, UpdateStoreError};
 use folkmoot_round_log::RoundLogError;
-use folkmoot_storage::{BlobStoreError, StorageError, UpdateStoreError};
+use folkmoot_storage::StorageError;
 use folkmoot_strategy::StrategyError;
 use folkmoot_unmasking::UnmaskError;
 

@@ -228,7 +228,7 @@ async fn model_faults(
 fn data_fault(
     description: &TaskDescription,
     model: &Model,
-    data: Result<bytes::Bytes, folkmoot_storage::BlobStoreError>,
+    data: Result<bytes::Bytes, folkmoot_objects::BlobStoreError>,
 ) -> Option<Fault> {
     let fault = |message: String, remedy: &str| Some(Fault::new("evaluation_data", message, remedy));
     let Ok(bytes) = data else {

@@ -10,6 +10,7 @@ use folkmoot_coordinator::{
     task::{TaskInput, TaskState},
 };
 use folkmoot_engine::onnx::build::mlp;
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{
     ClientId, ErrorCode, OrganisationId, TaskId, Timestamp,
     messages::{Artifact, CheckInRequest, CheckInResponse},
@@ -23,9 +24,9 @@ use folkmoot_rounds::{
     registry,
 };
 use folkmoot_storage::{
-    BlobStore, ClientRecord, ClientRepository, EnrolOutcome, LedgerRepository, MemoryStorage,
-    ModelVersionRepository, PopulationRepository, RoundRecord, RoundRepository, TaskRecord, TaskRepository,
-    TokenRecord, TokenRepository,
+    ClientRecord, ClientRepository, EnrolOutcome, LedgerRepository, MemoryStorage, ModelVersionRepository,
+    PopulationRepository, RoundRecord, RoundRepository, TaskRecord, TaskRepository, TokenRecord,
+    TokenRepository,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;

@@ -3,8 +3,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use folkmoot_objects::{BlobStoreError, ObjectsError, UpdateStoreError};
 use folkmoot_round_log::RoundLogError;
-use folkmoot_storage::{BlobStoreError, ObjectsError, StorageError, UpdateStoreError};
+use folkmoot_storage::StorageError;
 
 use crate::data_folder::DataFolderError;
 

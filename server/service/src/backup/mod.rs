@@ -10,7 +10,7 @@ mod save;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use folkmoot_storage::Objects;
+use folkmoot_objects::Objects;
 use serde::Serialize;
 
 use self::manifest::Manifest;

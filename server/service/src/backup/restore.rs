@@ -5,12 +5,10 @@ use std::{
     path::Path,
 };
 
+use folkmoot_objects::{BlobStore, Objects, UpdateStore};
 use folkmoot_protocol::{AssignmentId, RoundId};
 use folkmoot_round_log::RoundLog;
-use folkmoot_storage::{
-    BlobStore, DatabasePlace, DatabaseReader, Objects, SqlStorage, TableSchema, TableValue, TableWriter,
-    UpdateStore,
-};
+use folkmoot_storage::{DatabasePlace, DatabaseReader, SqlStorage, TableSchema, TableValue, TableWriter};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{

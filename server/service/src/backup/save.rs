@@ -5,12 +5,10 @@ use std::{
     path::Path,
 };
 
+use folkmoot_objects::{BlobStore, BlobStoreError, UpdateStore};
 use folkmoot_protocol::{BlobDigest, Timestamp};
 use folkmoot_round_log::{LogCopy, LogReader, RoundLog, RoundLogError};
-use folkmoot_storage::{
-    BlobStore, BlobStoreError, DatabasePlace, DatabaseReader, OpenUpdate, TableSchema, TableValue,
-    UpdateStore,
-};
+use folkmoot_storage::{DatabasePlace, DatabaseReader, OpenUpdate, TableSchema, TableValue};
 
 use super::{
     BackupError, BackupSummary, FILES, Places,

@@ -1,9 +1,10 @@
 use folkmoot_committee::MemberConfigError;
 use folkmoot_edge::{ServeError, tls};
+use folkmoot_objects::{BlobStoreError, ObjectsError};
 use folkmoot_round_log::RoundLogError;
 use folkmoot_rounds::coordinator::ForgetError;
 use folkmoot_sign_in::SignInConfigError;
-use folkmoot_storage::{BlobStoreError, ObjectsError, StorageError};
+use folkmoot_storage::StorageError;
 
 use crate::data_folder::DataFolderError;
 

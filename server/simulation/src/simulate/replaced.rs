@@ -1,8 +1,8 @@
 //! Functions of the process that runs the simulation, in place of parts of its task.
 
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_objects::BlobStore;
 use folkmoot_rounds::refusal::Refusal;
-use folkmoot_storage::BlobStore;
 use folkmoot_strategy::FUNCTIONS;
 
 use super::SimulateError;

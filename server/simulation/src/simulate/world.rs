@@ -3,12 +3,13 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::{Evaluation, TaskDescription};
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{BlobDigest, ClientId, Loss, Metric, OrganisationId, TaskId, Timestamp};
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{components, coordinator::Coordinator, noise::Sabotage, registry};
 use folkmoot_storage::{
-    BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, Storage, TaskRepository,
-    TokenRecord, TokenRepository,
+    MemoryStorage, ModelVersionRepository, PopulationRepository, Storage, TaskRepository, TokenRecord,
+    TokenRepository,
 };
 use rand::Rng;
 

@@ -13,11 +13,12 @@ use folkmoot_protocol::{
     TensorSpec, Timestamp, UpdateDigest, messages::Artifact, update::UpdateMetrics,
 };
 
+use folkmoot_objects::UpdatePlace;
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, CheckInRecord, CheckInRepository, ClientRepository,
     EnrolOutcome, ModelVersionRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, RoundCommit,
     RoundRecord, RoundRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenRecord,
-    TokenRepository, UpdatePlace, VersionMaking,
+    TokenRepository, VersionMaking,
 };
 
 /// The start time of all cases.

@@ -1,13 +1,12 @@
 use ed25519_dalek::SigningKey;
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{
     ClientId, OrganisationId, PROTOCOL_VERSION, PopulationName, Timestamp, UpdateDigest,
     signing::{self, SignedParts},
 };
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{clock, coordinator::Coordinator, device::Claimed};
-use folkmoot_storage::{
-    BlobStore, ClientRepository, PopulationRepository, SqlStorage, TokenRecord, TokenRepository,
-};
+use folkmoot_storage::{ClientRepository, PopulationRepository, SqlStorage, TokenRecord, TokenRepository};
 
 use crate::Failure;
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use folkmoot_coordinator::privacy::{PopulationBudget, PopulationPrivacy};
 use folkmoot_engine::onnx::build::mlp;
+use folkmoot_objects::BlobStore;
 use folkmoot_privacy::{Delta, Epsilon, Unit};
 use folkmoot_protocol::{ClientId, OrganisationId, Timestamp, UserKey};
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{coordinator::Coordinator, noise::Sabotage, registry};
 use folkmoot_storage::{
-    BlobStore, ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, PrivacyChange,
-    PrivacyOutcome, Storage, TokenRecord, TokenRepository,
+    ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, PrivacyChange, PrivacyOutcome,
+    Storage, TokenRecord, TokenRepository,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;

@@ -19,6 +19,7 @@ use ed25519_dalek::SigningKey;
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::tenancy::Quotas;
 use folkmoot_engine::onnx::build::mlp;
+use folkmoot_objects::BlobStore;
 use folkmoot_protocol::{
     ClientId, ErrorCode, OrganisationId, PROTOCOL_VERSION, Problem, TaskId, Timestamp, UpdateDigest, headers,
     messages::CheckInRequest,
@@ -33,7 +34,7 @@ use folkmoot_rounds::{
     registry,
 };
 use folkmoot_storage::{
-    AssignmentRecord, AssignmentRepository, BlobStore, ClientRepository, EnrolOutcome, MemoryStorage,
+    AssignmentRecord, AssignmentRepository, ClientRepository, EnrolOutcome, MemoryStorage,
     PopulationRepository, RoundRepository, SqlStorage, Storage, TokenRecord, TokenRepository,
 };
 use http_body_util::BodyExt;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::{Any, AnyConnection, AssertSqlSafe, Row, Transaction, any::AnyRow};
 
 use super::{column::Columns, dialect::Dialect, inspection::DatabaseReader, migrations::migrator};
-use crate::{StorageError, UpdatePlace, sql::SqlStorage};
+use crate::{StorageError, sql::SqlStorage};
+use folkmoot_objects::UpdatePlace;
 
 /// A value of any column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

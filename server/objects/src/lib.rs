@@ -1,4 +1,4 @@
-//! Blobs and updates as objects: in a folder, in memory, or in an object storage.
+#![doc = include_str!("../README.md")]
 
 mod blob;
 mod blob_cache;

@@ -1,8 +1,8 @@
 //! Tests of updates in an object storage, in memory.
 
+use folkmoot_objects::{Objects, UpdatePlace, UpdateStore, UpdateStoreError};
 use folkmoot_protocol::{AssignmentId, RoundId};
 use folkmoot_round_log::RoundLog;
-use folkmoot_storage::{Objects, UpdatePlace, UpdateStore, UpdateStoreError};
 
 fn round() -> RoundId {
     RoundId::from_random_bytes([1; 16])

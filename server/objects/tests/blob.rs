@@ -3,8 +3,8 @@
 use std::{fs, path::PathBuf};
 
 use bytes::Bytes;
+use folkmoot_objects::{BlobStore, BlobStoreError};
 use folkmoot_protocol::BlobDigest;
-use folkmoot_storage::{BlobStore, BlobStoreError};
 
 const BLOB: &[u8] = b"weights";
 
