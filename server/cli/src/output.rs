@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use folkmoot_protocol::Timestamp;
 use folkmoot_telemetry::printable;
+pub use folkmoot_terminal::moment;
 use serde::Serialize;
 
 use super::CliError;
@@ -85,14 +85,6 @@ pub fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [St
     rows.iter().map(show).collect::<Vec<_>>().join("\n")
 }
 
-/// Formats a time in UTC: `2026-01-31T12:00:00Z`.
-pub fn moment(at: Timestamp) -> String {
-    let shown = i64::try_from(at.0)
-        .ok()
-        .and_then(|milliseconds| jiff::Timestamp::from_millisecond(milliseconds).ok());
-    shown.map_or_else(|| "-".into(), |at| format!("{at:.0}"))
-}
-
 /// Formats an optional value; `-` if there is none.
 pub fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
@@ -112,11 +104,5 @@ mod tests {
     fn what_came_from_outside_stays_in_its_cell() {
         let rows = [["\u{1b}[2Jdigits\nFORGED".into(), "1".into()]];
         assert_eq!(table(["NAME", "N"], rows), "NAME                     N\n\\u{1b}[2Jdigits\\nFORGED  1");
-    }
-
-    #[test]
-    fn a_moment_is_shown_in_utc() {
-        assert_eq!(moment(Timestamp(1_700_000_000_123)), "2023-11-14T22:13:20Z");
-        assert_eq!(moment(Timestamp(u64::MAX)), "-");
     }
 }

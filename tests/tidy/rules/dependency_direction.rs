@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 17] = [
+const LAYERS: [&[&str]; 18] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file", "folkmoot-secure-aggregation"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu", "folkmoot-loss"],
@@ -34,6 +34,7 @@ const LAYERS: [&[&str]; 17] = [
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
     /* set-ups   */ &["folkmoot-settings", "folkmoot-demo", "folkmoot-load", "folkmoot-attack"],
+    /* checks    */ &["folkmoot-doctor"],
     /* command   */ &["folkmoot-cli"],
 ];
 

@@ -1,6 +1,6 @@
+use folkmoot_doctor::Finding;
 use folkmoot_settings::{self as settings, Config, KEYS};
 
-use super::finding::Finding;
 use crate::{
     CliError,
     serve::{SettingsArgs, configured},
@@ -75,7 +75,9 @@ fn is_unknown(name: &str, known: &[String], config: &Config) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::finding::Verdict, *};
+    use folkmoot_doctor::Verdict;
+
+    use super::*;
 
     fn found(names: &[&str], config: Option<&Config>) -> (Verdict, String) {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();

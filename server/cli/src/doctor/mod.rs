@@ -1,27 +1,12 @@
-//! `folkmoot doctor`: checks an installation, with one file for each group of checks.
-//!
-//! Each group returns its findings, and the facts that later groups need. Nothing is changed, except for one file that
-//! is created in the data folder and removed.
+//! `folkmoot doctor`: the flags, the configuration, and the report of the checks in `folkmoot-doctor`.
 
-mod blobs;
-mod certificate;
-mod clock;
 mod configuration;
-mod coordinator;
-mod data_folder;
-mod database;
-mod finding;
-mod identity_providers;
 
-use folkmoot_rounds::clock::{Clock, system_clock};
-use folkmoot_settings::Config;
+use folkmoot_doctor::{Finding, VERSION, Verdict, examine};
+use folkmoot_rounds::clock::system_clock;
 use serde::Serialize;
 
-use self::finding::{Finding, Verdict, all_skipped};
 use crate::{CliError, output::OutputArgs, serve::SettingsArgs};
-
-/// The version of this program.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The flags of `folkmoot doctor`. The settings are those of `folkmoot serve`.
 #[derive(clap::Args)]
@@ -51,7 +36,8 @@ struct Report {
 /// # Errors
 /// If a check failed.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let findings = examine(args.settings, args.deep, &system_clock()).await;
+    let (mut findings, config) = configuration::check(args.settings);
+    findings.extend(examine(config.as_ref(), args.deep, &system_clock()).await);
     let failed = count(&findings, Verdict::Failed);
     let report = Report { version: VERSION, is_healthy: failed == 0, findings };
     args.output.print(&report, text)?;
@@ -63,59 +49,6 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         message,
         "follow the remedies of these checks, then run `folkmoot doctor` again",
     ))
-}
-
-async fn examine(settings: SettingsArgs, is_deep: bool, clock: &Clock) -> Vec<Finding> {
-    let (mut findings, config) = configuration::check(settings);
-    let mut database_version = None;
-    match config {
-        Some(config) => database_version = examine_with(&config, is_deep, clock, &mut findings).await,
-        None => {
-            let later = [
-                &data_folder::CHECKS[..],
-                &database::CHECKS,
-                &blobs::CHECKS,
-                &[clock::CHECK],
-                &certificate::CHECKS,
-                &coordinator::CHECKS,
-                &[identity_providers::CHECK],
-            ];
-            findings.extend(all_skipped(&later.concat(), "The configuration is not valid."));
-        }
-    }
-    findings.push(version(database_version.as_deref()));
-    findings
-}
-
-/// Makes the checks that need a valid configuration. Returns the version of the database, if it answers.
-async fn examine_with(
-    config: &Config,
-    is_deep: bool,
-    clock: &Clock,
-    findings: &mut Vec<Finding>,
-) -> Option<String> {
-    let (found, folder) = data_folder::check(&config.server.data, clock);
-    findings.extend(found);
-    let (found, mut database) = database::check(config, &folder, is_deep, clock).await;
-    findings.extend(found);
-    findings.extend(blobs::check(config, &folder, database.as_mut(), is_deep).await);
-    let (database_version, database_clock) = match database {
-        Some(database) => {
-            database.reader.close().await;
-            (Some(database.version), database.clock)
-        }
-        None => (None, None),
-    };
-    findings.push(clock::check(clock(), folder.clock, database_clock));
-    findings.extend(certificate::check(&config.host_config(), clock()));
-    findings.extend(coordinator::check(&config.host_config(), folder.used_by).await);
-    findings.extend(identity_providers::check(&config.host_config(), clock()).await);
-    database_version
-}
-
-fn version(database: Option<&str>) -> Finding {
-    let with = database.map(|version| format!(", and the database is {version}")).unwrap_or_default();
-    Finding::ok("version", format!("This program is folkmoot {VERSION}{with}."))
 }
 
 fn count(findings: &[Finding], verdict: Verdict) -> usize {
@@ -157,11 +90,5 @@ skipped  blobs               There are none.
 
 1 ok, 0 warning, 1 failed, 1 skipped";
         assert_eq!(text(&report), expected);
-    }
-
-    #[test]
-    fn the_version_names_the_database() {
-        assert!(version(None).message.ends_with(&format!("folkmoot {VERSION}.")));
-        assert!(version(Some("SQLite 3.50")).message.ends_with("the database is SQLite 3.50."));
     }
 }

@@ -14,7 +14,7 @@ use folkmoot_service::{
 };
 use rand::Rng;
 
-use super::{
+use crate::{
     clock::ClockReading,
     finding::{Finding, all_skipped},
 };
@@ -221,7 +221,8 @@ fn lock(used_by: Option<FolderUse>) -> Finding {
 mod tests {
     use std::sync::Arc;
 
-    use super::{super::finding::Verdict, *};
+    use super::*;
+    use crate::finding::Verdict;
 
     fn clock() -> Clock {
         Arc::new(|| Timestamp(1_769_862_600_000))

@@ -1,8 +1,8 @@
 use folkmoot_protocol::{Timestamp, limits::CLOCK_SKEW_MILLISECONDS_MAX};
 use folkmoot_service::http::EARLIEST;
 
-use super::finding::Finding;
-use crate::output::moment;
+use crate::finding::Finding;
+use folkmoot_terminal::moment;
 
 pub const CHECK: &str = "clock";
 
@@ -78,7 +78,8 @@ fn described(name: &str, ahead: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::finding::Verdict, *};
+    use super::*;
+    use crate::finding::Verdict;
 
     const NOW: Timestamp = Timestamp(1_769_862_600_000);
 

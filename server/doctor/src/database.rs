@@ -6,7 +6,7 @@ use folkmoot_settings::Config;
 use folkmoot_storage::{DatabasePlace, DatabaseReader, MigrationState, StorageError};
 use tokio::time::timeout;
 
-use super::{
+use crate::{
     clock::ClockReading,
     data_folder::FolderState,
     finding::{Finding, all_skipped},
@@ -188,7 +188,8 @@ fn integrity(faults: Result<Vec<String>, StorageError>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::finding::Verdict, *};
+    use super::*;
+    use crate::finding::Verdict;
 
     #[test]
     fn migrations_are_complete_or_pending_or_newer_or_broken() {

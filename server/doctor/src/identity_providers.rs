@@ -6,7 +6,7 @@ use folkmoot_sign_in::{Provider, Providers};
 use futures::future::join_all;
 use tokio::time::timeout;
 
-use super::finding::Finding;
+use crate::finding::Finding;
 
 pub const CHECK: &str = "identity_provider";
 
@@ -54,7 +54,8 @@ mod tests {
     use folkmoot_settings::Config;
     use folkmoot_sign_in::issuer::Issuer;
 
-    use super::{super::finding::Verdict, *};
+    use super::*;
+    use crate::finding::Verdict;
 
     const NOW: Timestamp = Timestamp(1_769_862_600_000);
 

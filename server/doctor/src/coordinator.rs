@@ -11,7 +11,7 @@ use reqwest::{Certificate, Client, redirect};
 use serde::Deserialize;
 use tokio::{net::TcpStream, time::timeout};
 
-use super::{
+use crate::{
     VERSION,
     finding::{Finding, all_skipped},
 };
@@ -182,7 +182,8 @@ fn version(running: Option<&str>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::finding::Verdict, *};
+    use super::*;
+    use crate::finding::Verdict;
 
     #[test]
     fn readiness_has_a_reason() {

@@ -6,8 +6,8 @@ use folkmoot_edge::tls::{
 use folkmoot_protocol::Timestamp;
 use folkmoot_service::host::HostConfig;
 
-use super::finding::{Finding, all_skipped};
-use crate::output::moment;
+use crate::finding::{Finding, all_skipped};
+use folkmoot_terminal::moment;
 
 const CERTIFICATE: &str = "certificate";
 const NAMES: &str = "certificate_names";
@@ -167,7 +167,8 @@ fn authority(root: &Path, chain: &Path, now: Timestamp) -> Finding {
 mod tests {
     use folkmoot_edge::tls::ensure_authority;
 
-    use super::{super::finding::Verdict, *};
+    use super::*;
+    use crate::finding::Verdict;
 
     const NOW: Timestamp = Timestamp(1_769_862_600_000);
     const DAY: u64 = 86_400;

@@ -1,12 +1,11 @@
 use std::time::Duration;
 
-use folkmoot_protocol::BlobDigest;
 use folkmoot_objects::{BlobStore, BlobStoreError, Objects};
+use folkmoot_protocol::BlobDigest;
 use folkmoot_settings::Config;
-
 use tokio::time::timeout;
 
-use super::{
+use crate::{
     data_folder::FolderState,
     database::Database,
     finding::{Finding, all_skipped},
@@ -135,7 +134,8 @@ fn sample(results: &[Result<(), BlobStoreError>], is_deep: bool) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::finding::Verdict, *};
+    use super::*;
+    use crate::finding::Verdict;
 
     #[tokio::test]
     async fn a_missing_blob_is_found_and_a_damaged_one_if_its_bytes_are_read() {
