@@ -22,6 +22,7 @@ const LAYERS: [&[&str]; 18] = [
     &[
         "folkmoot-client",
         "folkmoot-edge",
+        "folkmoot-notification",
         "folkmoot-sign-in",
         "folkmoot-storage",
         "folkmoot-task-file",
