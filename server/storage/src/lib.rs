@@ -52,7 +52,7 @@ pub use model::{ModelRecord, ModelRepository};
 pub use model_version::{Ancestor, ModelVersionRecord, ModelVersionRepository, VersionMaking};
 pub use monitor::{
     HourRecord, KindOutcome, LaneRecord, LeaseRecord, PulseRecord, SITES_MAX, SiteFailure, SiteRecord,
-    SiteSoftware, VersionTraffic, WorkRecord,
+    SiteSoftware, VersionTraffic, WatchedTask, WorkRecord,
 };
 pub use organisation::{
     ClosedOrganisation, Holdings, OrganisationRecord, SYSTEM_ORGANISATION, TenancyRecord, UsageRecord,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use folkmoot_protocol::{TaskId, Timestamp, messages::ReportRequest};
 
-use crate::{AssignmentStatus, ClientRecord, DropReason};
+use crate::{AssignmentStatus, ClientRecord, DropReason, TaskRecord};
 
 /// The number of events in one hour of an organisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,4 +125,15 @@ pub enum KindOutcome {
     Set,
     /// Clients have enrolled, so the kind stays.
     ClientsEnrolled,
+}
+
+/// An active task, and what people were told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedTask {
+    /// The task.
+    pub task: TaskRecord,
+    /// The version after which people were told that the task stands still. `None` if they were not.
+    pub told_stall: Option<u64>,
+    /// True if people were told that the task's privacy budget is nearly spent.
+    pub told_budget: bool,
 }

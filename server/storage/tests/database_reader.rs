@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::{DatabasePlace, DatabaseReader, SqlOptions, SqlStorage};
+use sqlx::Connection;
 
 #[test]
 fn a_url_tells_the_place() {
@@ -46,9 +47,13 @@ async fn a_damaged_file_has_faults() {
     let url = format!("sqlite://{}?mode=rwc", file.display());
     SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
     let mut bytes = std::fs::read(&file).unwrap();
-    // Leave the schema in the first pages, and overwrite the last page, which is part of some table or index.
-    let page = bytes.len() - 4096;
-    bytes[page..].fill(0xee);
+    // The schema stays readable.
+    let mut database = sqlx::SqliteConnection::connect(&url).await.unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'rounds'";
+    let (root,): (i64,) = sqlx::query_as(root).fetch_one(&mut database).await.unwrap();
+    database.close().await.unwrap();
+    let page = (root as usize - 1) * 4096;
+    bytes[page..page + 4096].fill(0xee);
     std::fs::write(&file, bytes).unwrap();
     let mut reader = DatabaseReader::open(&url).await.unwrap();
     assert!(!reader.faults().await.unwrap().is_empty());

@@ -7,10 +7,15 @@ use sqlx::any::AnyRow;
 
 use super::{
     SqlStorage,
-    column::{Columns, moment},
+    column::{Columns, integer, moment},
     dialect::Dialect,
+    task::task_of,
+    transaction::in_transaction,
 };
-use crate::{HourRecord, LaneRecord, LeaseRecord, PulseRecord, StorageError, VersionTraffic, WorkRecord};
+use crate::{
+    HourRecord, LaneRecord, LeaseRecord, PulseRecord, StorageError, TaskRecord, VersionTraffic, WatchedTask,
+    WorkRecord,
+};
 
 /// An hour, in milliseconds.
 const HOUR: u64 = 3_600_000;
@@ -281,6 +286,66 @@ impl SqlStorage {
             })
         };
         query.fetch_all(&self.reader).await?.iter().map(work).collect()
+    }
+
+    /// Lists tasks in all organisations whose state has changed since people were told of it, by id, at most `limit`.
+    pub async fn untold_tasks(&self, limit: u32) -> Result<Vec<TaskRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM tasks WHERE told_revision < revision ORDER BY id LIMIT $1";
+        let rows = sqlx::query(SELECT).bind(i64::from(limit)).fetch_all(&self.reader).await?;
+        rows.iter().map(task_of).collect()
+    }
+
+    /// Records that people were told of a task's state, or that there was nothing to tell.
+    pub async fn tell_state(&self, id: TaskId, revision: u64) -> Result<(), StorageError> {
+        self.tell("UPDATE tasks SET told_revision = $2 WHERE id = $1", id, revision).await
+    }
+
+    /// Lists the active tasks of all organisations, by id.
+    pub async fn watched_tasks(&self) -> Result<Vec<WatchedTask>, StorageError> {
+        const SELECT: &str = "SELECT * FROM tasks WHERE state_name = 'active' ORDER BY id";
+        let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
+        let watched = |row| {
+            let columns = Columns::new(row, "task");
+            Ok(WatchedTask {
+                task: task_of(row)?,
+                told_stall: columns.optional_count("told_stall")?,
+                told_budget: columns.count("told_budget")? == 1,
+            })
+        };
+        rows.iter().map(watched).collect()
+    }
+
+    /// Records that people were told that a task stands still after this version.
+    pub async fn tell_stall(&self, id: TaskId, version: u64) -> Result<(), StorageError> {
+        self.tell("UPDATE tasks SET told_stall = $2 WHERE id = $1", id, version).await
+    }
+
+    /// Records whether people were told that a task's privacy budget is nearly spent.
+    pub async fn tell_budget(&self, id: TaskId, is_told: bool) -> Result<(), StorageError> {
+        self.tell("UPDATE tasks SET told_budget = $2 WHERE id = $1", id, u64::from(is_told)).await
+    }
+
+    /// Returns when the first round began after the last committed one and after the round `after_round`. `None` if there
+    /// is none yet.
+    pub async fn trying_since(
+        &self,
+        id: TaskId,
+        after_round: u64,
+    ) -> Result<Option<Timestamp>, StorageError> {
+        const SELECT: &str = "SELECT MIN(created_at) AS began_at FROM rounds \
+             WHERE task_id = $1 AND purpose = 'training' AND number > $2 AND number > COALESCE(( \
+             SELECT number FROM rounds WHERE task_id = $1 AND phase_name = 'committed' \
+             ORDER BY number DESC LIMIT 1), 0)";
+        let query = sqlx::query(SELECT).bind(id.to_string()).bind(integer(after_round)?);
+        Columns::new(&query.fetch_one(&self.reader).await?, "round").optional_moment("began_at")
+    }
+
+    async fn tell(&self, update: &'static str, id: TaskId, value: u64) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| {
+            let query = sqlx::query(update).bind(id.to_string()).bind(integer(value)?);
+            query.execute(connection).await?;
+            Ok(())
+        })
     }
 }
 

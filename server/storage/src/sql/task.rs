@@ -236,7 +236,7 @@ fn literal(text: &str) -> String {
     pattern
 }
 
-fn task_of(row: &AnyRow) -> Result<TaskRecord, StorageError> {
+pub(super) fn task_of(row: &AnyRow) -> Result<TaskRecord, StorageError> {
     let columns = Columns::new(row, "task");
     Ok(TaskRecord {
         id: columns.parsed("id")?,

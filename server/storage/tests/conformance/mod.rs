@@ -78,6 +78,7 @@ cases! {
     tasks::a_model_is_stored_once,
     tasks::models_are_listed_newest_first,
     tasks::a_task_comes_back_as_it_was,
+    tasks::a_change_of_state_is_told_once,
     tasks::a_task_and_its_first_version_are_stored_together,
     tasks::tasks_are_listed_in_pages,
     tasks::tasks_are_found_by_state_population_and_name,

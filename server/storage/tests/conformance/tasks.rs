@@ -234,3 +234,38 @@ pub(super) async fn drivers_see_active_tasks_and_open_rounds(storage: &Storage) 
     assert_eq!(driven().await?, [0, 1, 0]);
     Ok(())
 }
+
+pub(super) async fn a_change_of_state_is_told_once(storage: &Storage) -> Result<(), StorageError> {
+    let Ok(database) = storage.database() else { return Ok(()) };
+    let fixture = Fixture::new(storage).await?;
+    let task = fixture.task().await?;
+    let untold = async || -> Result<Option<u64>, StorageError> {
+        let tasks = database.untold_tasks(1000).await?;
+        Ok(tasks.iter().find(|other| other.id == task.id).map(|task| task.revision))
+    };
+    let watched = async || -> Result<_, StorageError> {
+        let tasks = database.watched_tasks().await?;
+        Ok(tasks.into_iter().find(|other| other.task.id == task.id))
+    };
+    assert_eq!((untold().await?, watched().await?), (None, None));
+    storage.set_task_state(task.id, TaskState::ACTIVE, 0).await?;
+    assert_eq!(untold().await?, Some(1));
+    let told = async |stall, budget| -> Result<(), StorageError> {
+        let watched = watched().await?.map(|one| (one.task.revision, one.told_stall, one.told_budget));
+        assert_eq!(watched, Some((1, stall, budget)));
+        Ok(())
+    };
+    told(None, false).await?;
+    database.tell_state(task.id, 1).await?;
+    database.tell_stall(task.id, 3).await?;
+    database.tell_budget(task.id, true).await?;
+    assert_eq!(untold().await?, None);
+    told(Some(3), true).await?;
+    database.tell_budget(task.id, false).await?;
+    told(Some(3), false).await?;
+    assert_eq!(database.trying_since(task.id, 0).await?, None);
+    let first = fixture.open_round(task.id, 1).await?;
+    assert_eq!(database.trying_since(task.id, 0).await?, Some(first.created_at));
+    assert_eq!(database.trying_since(task.id, 1).await?, None);
+    Ok(())
+}

@@ -140,8 +140,16 @@ impl DatabaseReader {
             return Ok(Vec::new());
         }
         const SELECT: &str = "SELECT CAST(quick_check AS TEXT) FROM pragma_quick_check";
-        let lines: Vec<String> = sqlx::query_scalar(SELECT).fetch_all(&mut self.connection).await?;
-        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+        let checked: Result<Vec<String>, sqlx::Error> =
+            sqlx::query_scalar(SELECT).fetch_all(&mut self.connection).await;
+        match checked {
+            Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
+            // SQLITE_CORRUPT: the damage ends the check itself.
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("11") => {
+                Ok(vec![error.to_string()])
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns the time by the clock of PostgreSQL; `None` for SQLite, which has no clock of its own.

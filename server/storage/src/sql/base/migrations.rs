@@ -38,6 +38,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0019_secure_messages",
     "0020_names_and_sites",
     "0021_selection_states",
+    "0022_notices",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -63,6 +64,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0020_secure_messages",
     "0021_names_and_sites",
     "0022_selection_states",
+    "0023_notices",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has
