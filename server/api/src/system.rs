@@ -21,12 +21,31 @@ pub struct SystemView {
     pub problems: Vec<String>,
     /// The resident memory of the process in bytes. Null if the operating system does not report it.
     pub memory_bytes: Option<u64>,
+    /// The channels that get notices of the organisation's tasks.
+    #[serde(default)]
+    #[schema(required)]
+    pub notifications: Vec<ChannelView>,
     /// The unexpired leases on tasks. Empty if several organisations share the coordinator, like the log.
     pub leases: Vec<LeaseView>,
     /// The last lines of this process's log, newest first, at most 500.
     pub log: Vec<LogLineView>,
     /// Why there are neither leases nor log lines; null if they are shown.
     pub withheld: Option<String>,
+}
+
+/// A channel for notices, with its deliveries since this process started. Of several processes, one at a time delivers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChannelView {
+    /// The name of the channel.
+    pub name: String,
+    /// `webhook` or `email`.
+    pub kind: String,
+    /// The time of the latest delivery. Null if there was none.
+    pub delivered_at: Option<Timestamp>,
+    /// The error of the latest attempt. Null if it succeeded.
+    pub error: Option<String>,
+    /// The number of notices that wait for another attempt.
+    pub waiting: u64,
 }
 
 /// A lease on a task. Only the holder of the lease advances the task.

@@ -21,6 +21,7 @@ use folkmoot_edge::{
     Edge, HttpLimits, Listener, ServeError, serve,
     tls::{self, CertificateFiles, LiveCertificate, Reload},
 };
+use folkmoot_notification::{Channels, Deliveries, NotificationConfig, NotificationConfigError};
 use folkmoot_objects::{BlobStore, Objects};
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_rounds::{
@@ -44,6 +45,7 @@ use crate::{
     http::{self, App, FirstRun, Names},
     metering, processes,
     stage::Stage,
+    watch::Watch,
 };
 
 /// The settings with which a coordinator starts: folder, database, address, certificate and limits.
@@ -75,6 +77,8 @@ pub struct HostConfig {
     pub sign_in: SignInConfig,
     /// The members of committees for secure aggregation.
     pub committee: Vec<MemberConfig>,
+    /// The channels for notices.
+    pub notifications: NotificationConfig,
 }
 
 /// The location of a running coordinator, for a client on the same machine.
@@ -114,6 +118,7 @@ impl HostConfig {
             first_run: None,
             sign_in: SignInConfig::default(),
             committee: Vec::new(),
+            notifications: NotificationConfig::default(),
         }
     }
 }
@@ -189,6 +194,7 @@ impl Host {
             root_certificate: root_certificate.clone(),
             data: config.data.clone(),
         };
+        let deliveries = Deliveries::new(channels(&config, &place.url)?);
         let (stage, stages) = watch::channel(Stage::default());
         let health = Arc::new(DriverHealth::default());
         let app = App {
@@ -205,18 +211,19 @@ impl Host {
             first_run: config.first_run.map(|make| make.0(&place)),
             stage: stages.clone(),
             providers: Arc::new(providers(&config.sign_in, &place.url)?),
+            notifications: deliveries.board(),
             drivers: health.clone(),
         };
-        let router = http::router(app);
-        let limits = config.limits;
         let closing = || Stage::Closing.reached(stages.clone());
-        let server = tokio::spawn(serve(listener, router, limits, closing()));
+        let server = tokio::spawn(serve(listener, http::router(app), config.limits, closing()));
         let meter = tokio::spawn(metering::run(coordinator.clone(), clock.clone(), closing()));
+        let watch = Watch::new(coordinator.clone(), holder.clone(), deliveries);
+        let watch = tokio::spawn(watch.run(clock.clone(), closing()));
         let driver_config = DriverConfig { holder, tick: config.tick };
         let (give_up, given_up) = oneshot::channel();
         let (shared, drained) = (coordinator.clone(), stages.clone());
         let driver = drive(shared, clock.clone(), driver_config, health, drained, give_up);
-        let mut tasks = vec![server, tokio::spawn(driver), meter];
+        let mut tasks = vec![server, tokio::spawn(driver), meter, watch];
         tasks.extend(
             table.map(|table| {
                 tokio::spawn(processes::run(coordinator.clone(), table, own, given_up, closing()))
@@ -297,6 +304,12 @@ async fn drive(
     // A coordinator with SQLite has nobody to tell.
     let _ = give_up.send(());
     Ok(())
+}
+
+/// Reads the secrets of the channels for notices from files and from this process's environment.
+fn channels(config: &HostConfig, url: &str) -> Result<Channels, NotificationConfigError> {
+    let url = config.sign_in.url.as_deref().unwrap_or(url);
+    Channels::new(&config.notifications, url, &|name| std::env::var(name).ok())
 }
 
 /// Reads the identity providers' secrets from files and from this process's environment.

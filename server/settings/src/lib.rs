@@ -15,6 +15,7 @@ use std::{
 pub use error::ConfigError;
 use folkmoot_committee::MemberConfig;
 use folkmoot_edge::{HttpLimits, Proxies};
+use folkmoot_notification::NotificationConfig;
 use folkmoot_objects::{Objects, ObjectsError};
 use folkmoot_service::{host::HostConfig, http::cors};
 use folkmoot_sign_in::SignInConfig;
@@ -47,6 +48,8 @@ pub struct Config {
     pub sign_in: SignInConfig,
     /// The members of committees for secure aggregation.
     pub committee: CommitteeConfig,
+    /// Notices to people.
+    pub notifications: NotificationConfig,
 }
 
 /// The members of committees that this coordinator can reach.
@@ -99,6 +102,10 @@ impl Config {
             place: format!("sign_in.{}", error.key),
             message: error.message,
         })?;
+        self.notifications.check().map_err(|error| ConfigError::Value {
+            place: format!("notifications.{}", error.key),
+            message: error.message,
+        })?;
         if let Some(url) = &self.storage.objects {
             let invalid = |error: ObjectsError| ConfigError::Value {
                 place: "storage.objects".into(),
@@ -141,6 +148,7 @@ impl Config {
             },
             tick: TICK,
             first_run: None,
+            notifications: self.notifications.clone(),
             sign_in: self.sign_in.clone(),
             committee: self.committee.members.clone(),
         }

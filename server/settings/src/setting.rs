@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 27] = [
+pub const KEYS: [&str; 31] = [
     "server.listen",
     "server.data",
     "server.tls",
@@ -34,6 +34,10 @@ pub const KEYS: [&str; 27] = [
     "sign_in.refresh_seconds",
     "sign_in.providers",
     "committee.members",
+    "notifications.url",
+    "notifications.stalled_hours",
+    "notifications.webhooks",
+    "notifications.emails",
 ];
 
 impl Config {
@@ -98,6 +102,19 @@ impl Config {
             }
             "committee.members" => {
                 self.committee.members = tables(text)?;
+                Ok(())
+            }
+            "notifications.url" => {
+                self.notifications.url = Some(text.to_owned());
+                Ok(())
+            }
+            "notifications.stalled_hours" => put(&mut self.notifications.stalled_hours, text),
+            "notifications.webhooks" => {
+                self.notifications.webhooks = tables(text)?;
+                Ok(())
+            }
+            "notifications.emails" => {
+                self.notifications.emails = tables(text)?;
                 Ok(())
             }
             _ => Err(format!("there is no key `{key}`")),

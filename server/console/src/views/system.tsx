@@ -34,11 +34,35 @@ export default function SystemView() {
                 ]}
               />
             </Card>
+            {system.notifications.length > 0 && <Channels channels={system.notifications} />}
             {system.withheld ? <p class="note">{system.withheld}</p> : <Inside system={system} />}
           </>
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** The channels for notices, with the deliveries of this process. */
+function Channels({ channels }: { channels: System['notifications'] }) {
+  return (
+    <Card
+      title="Notifications"
+      note="Where people are told that a task was paused, has finished or stands still, or that a budget is nearly spent."
+    >
+      <Table
+        caption="Channels"
+        rows={channels}
+        keyOf={(channel) => channel.name}
+        columns={[
+          { name: 'Channel', show: (channel) => channel.name },
+          { name: 'Kind', show: (channel) => channel.kind },
+          { name: 'Last delivery', show: (channel) => (channel.delivered_at ? <Ago at={channel.delivered_at} /> : 'none yet') },
+          { name: 'Waiting', show: (channel) => channel.waiting },
+          { name: 'State', show: (channel) => (channel.error ? <span class="error">{channel.error}</span> : 'ok') },
+        ]}
+      />
+    </Card>
   );
 }
 

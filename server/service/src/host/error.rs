@@ -1,5 +1,6 @@
 use folkmoot_committee::MemberConfigError;
 use folkmoot_edge::{ServeError, tls};
+use folkmoot_notification::NotificationConfigError;
 use folkmoot_objects::{BlobStoreError, ObjectsError};
 use folkmoot_round_log::RoundLogError;
 use folkmoot_rounds::coordinator::ForgetError;
@@ -49,6 +50,9 @@ pub enum HostError {
     /// An identity provider's settings, secret or certificate cannot be used.
     #[error(transparent)]
     SignIn(#[from] SignInConfigError),
+    /// A secret of a channel for notices cannot be read.
+    #[error(transparent)]
+    Notification(#[from] NotificationConfigError),
     /// A committee member's settings, token or certificate cannot be used.
     #[error(transparent)]
     Committee(#[from] MemberConfigError),

@@ -18,9 +18,11 @@ mod signed;
 use std::sync::Arc;
 
 pub(crate) use admin::api_keys::draw_key;
+pub(crate) use admin::tasks::pause_view::pause_view;
 pub use admin::{Endpoint, demo::FirstRun, endpoints};
 use axum::{Router, extract::DefaultBodyLimit, middleware};
 use folkmoot_edge::{Edge, HttpLimits};
+use folkmoot_notification::Board;
 use folkmoot_protocol::Timestamp;
 use folkmoot_rounds::{clock::Clock, coordinator::Coordinator, device::Authenticator, drivers::DriverHealth};
 use folkmoot_sign_in::Providers;
@@ -57,6 +59,8 @@ pub struct App {
     pub first_run: Option<Arc<dyn FirstRun>>,
     /// The identity providers that people sign in with.
     pub providers: Arc<Providers>,
+    /// The channels for notices, with the deliveries of this process.
+    pub notifications: Arc<Board>,
     /// The health of the drivers.
     pub drivers: Arc<DriverHealth>,
     /// The stage of the process: readiness ends when it drains, and long polls end when it closes.

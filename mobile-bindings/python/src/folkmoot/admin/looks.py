@@ -39,6 +39,16 @@ class OverviewView(TypedDict):
     version: str
 
 
+class ChannelView(TypedDict):
+    """A channel for notices, with its deliveries since the process started."""
+
+    delivered_at: int | None
+    error: str | None
+    kind: str
+    name: str
+    waiting: int
+
+
 class LeaseView(TypedDict):
     """A lease: only its holder may drive the task."""
 
@@ -65,6 +75,7 @@ class SystemView(TypedDict):
     leases: list[LeaseView]
     log: list[LogLineView]
     memory_bytes: int | None
+    notifications: list[ChannelView]
     problems: list[str]
     started_at: int
     version: str

@@ -1,7 +1,8 @@
 //! The state of the process, and its recent log.
 
 use axum::{Extension, Json, extract::State};
-use folkmoot_api::system::{LeaseView, SystemView};
+use folkmoot_api::system::{ChannelView, LeaseView, SystemView};
+use folkmoot_notification::ChannelSummary;
 use folkmoot_protocol::Problem;
 use folkmoot_telemetry::recent_lines;
 
@@ -22,7 +23,7 @@ const WHY: &str = "Several organisations share this coordinator, and its log and
 )]
 pub async fn get_system(
     State(app): State<App>,
-    Extension(_): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
 ) -> Result<Json<SystemView>, Refused> {
     let database = app.coordinator.storage.database()?;
     let (problems, now) = (readiness::problems(&app).await, (app.clock)());
@@ -34,6 +35,10 @@ pub async fn get_system(
         holder: lease.holder,
         held_until: lease.held_until,
     };
+    let own = organisations.iter().find(|one| one.id == caller.organisation_id).map(|one| one.name.clone());
+    let channels = app.notifications.channels().into_iter();
+    let notifications =
+        channels.filter(|channel| own.as_ref() == Some(&channel.organisation)).map(channel_view).collect();
     Ok(Json(SystemView {
         version: env!("CARGO_PKG_VERSION").into(),
         started_at: app.started_at,
@@ -41,10 +46,21 @@ pub async fn get_system(
         is_ready: problems.is_empty(),
         problems,
         memory_bytes: memory_bytes(),
+        notifications,
         leases: leases.into_iter().filter(|lease| lease.held_until > now).map(lease).collect(),
         log: if is_shared { Vec::new() } else { recent_lines() },
         withheld: is_shared.then(|| WHY.to_owned()),
     }))
+}
+
+fn channel_view(channel: ChannelSummary) -> ChannelView {
+    ChannelView {
+        name: channel.name,
+        kind: channel.kind.into(),
+        delivered_at: channel.state.delivered_at,
+        error: channel.state.error,
+        waiting: channel.state.waiting,
+    }
 }
 
 /// Reads the process's resident memory on systems with Linux's `/proc`.

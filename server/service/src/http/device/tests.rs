@@ -97,6 +97,7 @@ impl Edge {
             renewals: Arc::default(),
             first_run: None,
             providers: Arc::default(),
+            notifications: Arc::default(),
             drivers: Arc::default(),
             stage: tokio::sync::watch::channel(Default::default()).1,
         };

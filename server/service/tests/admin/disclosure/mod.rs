@@ -4,6 +4,7 @@
 mod document;
 mod filled;
 mod log;
+mod log_table;
 mod table;
 
 use std::{
@@ -14,8 +15,9 @@ use std::{
 use document::{Answers, Document};
 use filled::{Filled, Ids, UPDATE_BYTES, UPDATES, fill};
 use folkmoot_protocol::{BlobDigest, PopulationName, Role};
+use log_table::LOG_FIELDS;
 use serde_json::Value;
-use table::{Decision, FIELDS, LOG_FIELDS, METRICS, OPAQUE};
+use table::{Decision, FIELDS, METRICS, OPAQUE};
 
 use super::{Running, description, model, privacy::private, start};
 
@@ -88,9 +90,17 @@ fn no_line_of_the_log_has_the_debug_text_of_a_value() {
 /// Returns the sources of the server, without their tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
-    let mut folders = ["src", "../rounds/src", "../combine/src", "../edge/src", "../telemetry/src"]
-        .map(|folder| Path::new(&package).join(folder))
-        .to_vec();
+    let mut folders = [
+        "src",
+        "../rounds/src",
+        "../combine/src",
+        "../edge/src",
+        "../notification/src",
+        "../objects/src",
+        "../telemetry/src",
+    ]
+    .map(|folder| Path::new(&package).join(folder))
+    .to_vec();
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
