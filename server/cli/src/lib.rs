@@ -175,7 +175,7 @@ impl Cli {
             Command::Codec(command) => Box::pin(command.run()),
             Command::Data(command) => Box::pin(command.run()),
             Command::Engine(command) => Box::pin(command.run()),
-            Command::Config(command) => Box::pin(async { command.run() }),
+            Command::Config(command) => Box::pin(command.run()),
             Command::Doctor(args) => Box::pin(doctor::run(args)),
             Command::Backup(args) => Box::pin(backup::save::run(args)),
             Command::Restore(args) => Box::pin(backup::restore::run(args)),

@@ -35,6 +35,15 @@ fn text(system: &SystemView, lines: usize) -> String {
         format!("database {}, memory {} bytes", system.database, or_dash(system.memory_bytes)),
     ];
     parts.extend(system.problems.clone());
+    if !system.notifications.is_empty() {
+        let rows = system.notifications.iter().map(|channel| {
+            let state = channel.error.as_deref().map_or_else(|| "ok".into(), printable::line).into_owned();
+            let delivered = or_dash(channel.delivered_at.map(moment));
+            [channel.name.clone(), channel.kind.clone(), delivered, channel.waiting.to_string(), state]
+        });
+        parts.push(String::new());
+        parts.push(table(["CHANNEL", "KIND", "DELIVERED", "WAITING", "STATE"], rows));
+    }
     if let Some(withheld) = &system.withheld {
         parts.push(withheld.clone());
         return parts.join("\n");

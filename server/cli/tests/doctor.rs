@@ -17,7 +17,7 @@ use sqlx::Connection;
 use super::operator::{Serving, operators_certificate, program};
 
 /// All checks, in the order of the report.
-const CHECKS: [&str; 22] = [
+const CHECKS: [&str; 23] = [
     "configuration",
     "environment",
     "data_folder",
@@ -39,6 +39,7 @@ const CHECKS: [&str; 22] = [
     "readiness",
     "coordinator_version",
     "identity_provider",
+    "notifications",
     "version",
 ];
 
@@ -139,7 +140,7 @@ async fn a_running_coordinator_is_healthy() {
     let diagnosis = Diagnosis::of(folder, &[&arguments[..], &["--deep"]].concat());
     diagnosis.failed(&[]);
     assert_eq!(diagnosis.with("warning"), Vec::<&str>::new(), "{:#}", diagnosis.report);
-    assert_eq!(diagnosis.with("skipped"), ["identity_provider"]);
+    assert_eq!(diagnosis.with("skipped"), ["identity_provider", "notifications"]);
     assert_eq!(diagnosis.message("lock"), "A coordinator is running on the data folder.");
     let sample = diagnosis.message("blob_sample");
     assert!(sample.ends_with("newest blobs exist, and their digests are right."), "{sample}");
@@ -178,7 +179,14 @@ async fn a_stopped_coordinator_is_healthy_and_its_folder_stays_as_it_is() {
     let diagnosis = Diagnosis::of(folder, &[&["--data", "data"], &NOWHERE[..]].concat());
     diagnosis.failed(&[]);
     assert_eq!(diagnosis.with("warning"), Vec::<&str>::new());
-    let skipped = ["integrity", "coordinator", "readiness", "coordinator_version", "identity_provider"];
+    let skipped = [
+        "integrity",
+        "coordinator",
+        "readiness",
+        "coordinator_version",
+        "identity_provider",
+        "notifications",
+    ];
     assert_eq!(diagnosis.with("skipped"), skipped);
     let after = contents(&folder.join("data"));
     let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
@@ -337,7 +345,7 @@ async fn a_coordinator_on_postgres_is_healthy() {
     let diagnosis = Diagnosis::of(folder, &arguments);
     diagnosis.failed(&[]);
     assert_eq!(diagnosis.with("warning"), Vec::<&str>::new());
-    assert_eq!(diagnosis.with("skipped"), ["integrity", "identity_provider"]);
+    assert_eq!(diagnosis.with("skipped"), ["integrity", "identity_provider", "notifications"]);
     assert!(diagnosis.message("clock").contains("the clock of PostgreSQL"), "{:#}", diagnosis.report);
     assert!(diagnosis.message("version").contains("PostgreSQL"), "{:#}", diagnosis.report);
     serving.stop();

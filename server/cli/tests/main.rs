@@ -22,6 +22,7 @@ mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(unix)]
+mod notifications;
 mod operator;
 mod private;
 mod rules;

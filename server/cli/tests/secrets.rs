@@ -1,11 +1,14 @@
 //! Tests that secrets and private data are not in the logs, even if everything is logged.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
 
 use folkmoot_api::{AdminClient, tokens::CreateTokenRequest};
 use folkmoot_client::{HttpSettings, build_http};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::onnx::build::mlp;
+use folkmoot_notification::recipient::Recipient;
 use serde_json::{Value, json};
 
 use crate::operator::{Serving, program_after};
@@ -13,6 +16,11 @@ use crate::operator::{Serving, program_after};
 /// A private attribute and an example, which the client never sends.
 const AGE: &str = "41.0823719";
 const EXAMPLE: &str = "0.731826";
+
+/// Secrets of the channels for notices: a part of a URL, the key of signatures, and a password.
+const HOOK: &str = "b6a1f09c77e2";
+const SIGNATURES: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3";
+const PASSWORD: &str = "correct horse battery";
 
 const WORKS: &str = "the test made it so";
 
@@ -28,6 +36,23 @@ fn description() -> TaskDescription {
         "stop": { "rounds": 1 },
     });
     serde_json::from_value(description).expect("it is a task")
+}
+
+/// Tells the program to send notices to a chat, to a program and by mail.
+fn notify(program: &mut Command, web: &Recipient, mail: &Recipient) {
+    let url = format!("http://127.0.0.1:{}/{HOOK}", web.port);
+    let webhooks = json!([
+        { "name": "chat", "format": "slack", "url_variable": "HOOK", "events": ["task_completed"] },
+        { "name": "program", "url_variable": "HOOK", "secret_variable": "SIGNATURES" },
+    ]);
+    let emails = json!([{
+        "name": "team", "server": "127.0.0.1", "port": mail.port, "tls": "none",
+        "user": "me", "password_variable": "PASSWORD", "from": "fl@example.com", "to": ["a@example.com"],
+    }]);
+    program
+        .env("FOLKMOOT_NOTIFICATIONS_WEBHOOKS", webhooks.to_string())
+        .env("FOLKMOOT_NOTIFICATIONS_EMAILS", emails.to_string())
+        .envs([("HOOK", url.as_str()), ("SIGNATURES", SIGNATURES), ("PASSWORD", PASSWORD)]);
 }
 
 /// Returns the secret part of an API key, a token or a session.
@@ -76,7 +101,9 @@ fn take_part(folder: &Path, url: &str, token: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_secret_is_in_a_log_of_everything() {
     let folder = tempfile::tempdir().unwrap();
-    let verbose = program_after("exec 2> coordinator.log", folder.path());
+    let (web, mail) = (Recipient::web().await, Recipient::mail().await);
+    let mut verbose = program_after("exec 2> coordinator.log", folder.path());
+    notify(&mut verbose, &web, &mail);
     let serving = Serving::start_by(verbose, &["--data", "data", "--log-level", "trace"]);
     let (url, pem) = (serving.url().to_owned(), fs::read(folder.path().join("data/ca.pem")).unwrap());
     let key = serving.first_api_key().to_owned();
@@ -91,6 +118,12 @@ async fn no_secret_is_in_a_log_of_everything() {
     let guess = format!("{}.{}", key.split_once('.').unwrap().0, "5ec7e7".repeat(11).split_at(64).0);
     assert!(client(&guess).tokens().await.is_err());
     take_part(folder.path(), &url, &token);
+    let (requests, mails) = (web.wait_for(2).await, mail.wait_for(1).await);
+    assert!(requests.iter().all(|request| request.body.contains("digits has finished")), "{requests:?}");
+    assert!(
+        mails[0].body.contains("It committed all the rounds that it was to have. It has 1 round."),
+        "{mails:?}"
+    );
     serving.stop();
 
     let device_key = fs::read(folder.path().join("state/client.key")).unwrap();
@@ -105,6 +138,10 @@ async fn no_secret_is_in_a_log_of_everything() {
         ("device key", hexadecimal),
         ("private attribute", AGE.to_owned()),
         ("example", EXAMPLE.to_owned()),
+        ("chat's URL", HOOK.to_owned()),
+        ("key of signatures", SIGNATURES.to_owned()),
+        ("mail server's password", PASSWORD.to_owned()),
+        ("mail server's password in Base64", STANDARD.encode(format!("\0me\0{PASSWORD}"))),
     ]);
     for (log, least) in [("coordinator.log", 1_000), ("client.log", 100)] {
         let log = fs::read(folder.path().join(log)).unwrap();

@@ -8,6 +8,7 @@ mod data_folder;
 mod database;
 mod finding;
 mod identity_providers;
+mod notifications;
 
 use folkmoot_rounds::clock::Clock;
 use folkmoot_settings::Config;
@@ -29,7 +30,7 @@ pub async fn examine(config: Option<&Config>, is_deep: bool, clock: &Clock) -> V
             &[clock::CHECK],
             &certificate::CHECKS,
             &coordinator::CHECKS,
-            &[identity_providers::CHECK],
+            &[identity_providers::CHECK, notifications::CHECK],
         ];
         let mut findings: Vec<Finding> =
             all_skipped(&skipped.concat(), "The configuration is not valid.").collect();
@@ -58,6 +59,7 @@ async fn examine_with(config: &Config, is_deep: bool, clock: &Clock) -> (Vec<Fin
     findings.extend(certificate::check(&config.host_config(), clock()));
     findings.extend(coordinator::check(&config.host_config(), folder.used_by).await);
     findings.extend(identity_providers::check(&config.host_config(), clock()).await);
+    findings.push(notifications::check(config, &|name| std::env::var(name).ok()));
     (findings, database_version)
 }
 

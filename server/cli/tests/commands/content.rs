@@ -141,6 +141,8 @@ fn write_files(folder: &Path) {
     );
     write("folkmoot.toml", b"[server]\nlisten = \"0.0.0.0:9443\"\n");
     write("wrong.toml", b"[server]\nlistem = \"0.0.0.0:9443\"\n");
+    // Port 1 is reserved, and nothing listens there.
+    write("notices.toml", b"[[notifications.webhooks]]\nname = \"pager\"\nurl = \"http://127.0.0.1:1/\"\n");
     write("broken.jsonl", b"{}\n");
 }
 

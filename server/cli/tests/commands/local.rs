@@ -71,6 +71,7 @@ pub const COMMANDS: &[Recorded] = &[
     ("engine train", &["model.onnx --data missing.csv --json"]),
     ("config check", &["", "--config folkmoot.toml --json", "--config wrong.toml"]),
     ("config show", &["", "--config folkmoot.toml --json", "--config missing.toml"]),
+    ("config test-notifications", &["", "--config notices.toml", "--config notices.toml --json"]),
     // Other reports depend on the machine.
     ("doctor", &["--config wrong.toml", "--config wrong.toml --json"]),
     ("backup", &["--data missing --output saved", "--data missing --output saved --json"]),

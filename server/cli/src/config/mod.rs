@@ -1,3 +1,5 @@
+mod test_notifications;
+
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -16,6 +18,8 @@ pub enum Command {
     Check(Args),
     /// Print the effective configuration, with defaults and environment variables but without secrets.
     Show(Args),
+    /// Send a test notice through every channel for notices.
+    TestNotifications(test_notifications::Args),
 }
 
 /// The flags of `folkmoot config`.
@@ -38,11 +42,12 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// If the configuration is invalid: the error names the file, line and key.
-    pub fn run(self) -> Result<(), CliError> {
+    /// If the configuration is invalid: the error names the file, line and key. If a channel for notices fails.
+    pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::Check(args) => check(args),
             Command::Show(args) => show(args),
+            Command::TestNotifications(args) => test_notifications::run(args).await,
         }
     }
 }
