@@ -14,22 +14,19 @@ pub fn packed_bytes(ring: Ring, count: u64) -> u64 {
 
 /// Appends packed elements to `bytes`. If more elements follow in another call, their number must be a multiple of 8.
 pub fn pack(ring: Ring, elements: &[u64], bytes: &mut Vec<u8>) {
-    bytes.reserve(elements.len().div_ceil(BLOCK) * ring.bits() as usize);
-    for block in elements.chunks(BLOCK) {
-        let (mut held, mut held_bits) = (0u128, 0);
-        for element in block {
-            held |= u128::from(ring.reduce(*element)) << held_bits;
-            held_bits += ring.bits();
-            while held_bits >= 8 {
-                bytes.push(held as u8);
-                held >>= 8;
-                held_bits -= 8;
-            }
-        }
-        if held_bits > 0 {
-            bytes.push(held as u8);
+    bytes.reserve(packed_bytes(ring, elements.len() as u64) as usize);
+    // An element has at most 62 bits, so 63 held bits and one more element fit.
+    let (mut held, mut held_bits) = (0u128, 0);
+    for element in elements {
+        held |= u128::from(ring.reduce(*element)) << held_bits;
+        held_bits += ring.bits();
+        if held_bits >= u64::BITS {
+            bytes.extend_from_slice(&(held as u64).to_le_bytes());
+            held >>= u64::BITS;
+            held_bits -= u64::BITS;
         }
     }
+    bytes.extend_from_slice(&(held as u64).to_le_bytes()[..held_bits.div_ceil(8) as usize]);
 }
 
 /// Unpacks elements from bytes that arrive in pieces of any size.
@@ -56,37 +53,47 @@ impl Unpacker {
     /// Appends the elements of the next bytes to `elements`, and returns the bytes behind the last element.
     pub fn push<'a>(&mut self, mut bytes: &'a [u8], elements: &mut Vec<u64>) -> &'a [u8] {
         while self.remaining > 0 {
-            let count = self.remaining.min(BLOCK as u64);
-            let wanted = packed_bytes(self.ring, count) as usize;
-            let (head, rest) = bytes.split_at((wanted - self.partial.len()).min(bytes.len()));
-            bytes = rest;
-            if self.partial.is_empty() && head.len() == wanted {
-                unpack(self.ring, head, count, elements);
-            } else {
-                self.partial.extend_from_slice(head);
-                if self.partial.len() < wanted {
-                    break;
-                }
-                unpack(self.ring, &self.partial, count, elements);
-                self.partial.clear();
+            if self.partial.is_empty() {
+                // A block has as many bytes as an element has bits.
+                let blocks =
+                    (bytes.len() as u64 / u64::from(self.ring.bits())).min(self.remaining / BLOCK as u64);
+                let (whole, rest) = bytes.split_at((blocks * u64::from(self.ring.bits())) as usize);
+                unpack(self.ring, whole, blocks * BLOCK as u64, elements);
+                (bytes, self.remaining) = (rest, self.remaining - blocks * BLOCK as u64);
             }
+            let count = self.remaining.min(BLOCK as u64);
+            let missing = packed_bytes(self.ring, count) as usize - self.partial.len();
+            let (head, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.partial.extend_from_slice(head);
+            bytes = rest;
+            if head.len() < missing {
+                break;
+            }
+            unpack(self.ring, &self.partial, count, elements);
+            self.partial.clear();
             self.remaining -= count;
         }
         bytes
     }
 }
 
+/// Appends `count` elements, which these bytes hold. Reads a window of 16 bytes for each element, and the last ones through a
+/// padded copy.
 fn unpack(ring: Ring, bytes: &[u8], count: u64, elements: &mut Vec<u64>) {
-    let (mut held, mut held_bits) = (0u128, 0);
-    let mut bytes = bytes.iter();
-    for _ in 0..count {
-        while held_bits < ring.bits() {
-            held |= u128::from(bytes.next().copied().unwrap_or_default()) << held_bits;
-            held_bits += 8;
-        }
-        elements.push(ring.reduce(held as u64));
-        held >>= ring.bits();
-        held_bits -= ring.bits();
+    const WINDOW: usize = 16;
+    let bits = ring.bits() as usize;
+    elements.reserve(count as usize);
+    for index in 0..count as usize {
+        let (at, shift) = (index * bits / 8, index * bits % 8);
+        let window = match bytes[at..].first_chunk::<WINDOW>() {
+            Some(window) => *window,
+            None => {
+                let mut padded = [0; WINDOW];
+                padded[..bytes.len() - at].copy_from_slice(&bytes[at..]);
+                padded
+            }
+        };
+        elements.push(ring.reduce((u128::from_le_bytes(window) >> shift) as u64));
     }
 }
 
