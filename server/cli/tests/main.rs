@@ -33,3 +33,5 @@ mod simulate;
 mod traffic;
 #[cfg(unix)]
 mod upgrade;
+#[cfg(unix)]
+mod weights;

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::weights;
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace, task_called::TaskCalled};
 
 /// The flags of `folkmoot model download`.
@@ -15,8 +16,8 @@ pub struct Args {
     /// The cluster, counted from 1, of a task with plan.clusters. The default is the one with the largest share of the clients.
     #[arg(long, value_name = "NUMBER")]
     cluster: Option<u32>,
-    /// The file to write.
-    #[arg(long, value_name = "FILE.onnx")]
+    /// The file to write: ONNX, or only the weights if its name ends with .safetensors.
+    #[arg(long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -31,7 +32,7 @@ struct Downloaded {
     file: PathBuf,
 }
 
-/// Downloads a model version as ONNX.
+/// Downloads a model version as ONNX or safetensors.
 ///
 /// # Errors
 /// Fails if there is no such version, if the coordinator cannot be reached or refuses the request, or if the file
@@ -40,8 +41,9 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let coordinator = args.connection.connect()?;
     let task = args.task.id(&coordinator).await?;
     let model = coordinator.download_model(task, args.version, args.cluster).await?;
-    replace::write(&args.out, &model.onnx)?;
-    let downloaded = Downloaded { version: model.number, bytes: model.onnx.len(), file: args.out };
+    let bytes = if weights::is_asked(&args.out) { weights::of(&model.onnx)? } else { model.onnx };
+    replace::write(&args.out, &bytes)?;
+    let downloaded = Downloaded { version: model.number, bytes: bytes.len(), file: args.out };
     args.output.print(&downloaded, |downloaded| {
         format!(
             "wrote version {} to {} ({} bytes)",

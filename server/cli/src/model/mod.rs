@@ -5,6 +5,7 @@ mod download;
 mod files;
 mod list;
 mod show;
+pub(super) mod weights;
 
 use clap::Subcommand;
 

@@ -7,7 +7,9 @@ use folkmoot_protocol::BlobDigest;
 use folkmoot_rounds::{components, registry::evaluation_data};
 
 use super::{check, show};
-use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, task_called::TaskCalled};
+use crate::{
+    CliError, connection::ConnectionArgs, model::weights, output::OutputArgs, task_called::TaskCalled,
+};
 
 /// The flags of `folkmoot task create`.
 #[derive(clap::Args)]
@@ -25,6 +27,9 @@ pub struct Args {
     /// of an id.
     #[arg(long, value_name = "TASK[@VERSION]")]
     warm_start: Option<String>,
+    /// Start from the weights of a safetensors file, in place of those of the ONNX file.
+    #[arg(long, value_name = "FILE.safetensors", conflicts_with = "warm_start")]
+    weights: Option<PathBuf>,
     /// Start the task at once.
     #[arg(long)]
     activate: bool,
@@ -42,6 +47,10 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<(), CliError> {
     let (model, onnx) = check::read_model(&args.model)?;
     let mut description = check::read_for(&args.description, Some(&model))??;
+    let onnx = match &args.weights {
+        Some(file) => weights::put(&model, file)?.into(),
+        None => onnx,
+    };
     let client = args.connection.connect()?;
     let model = client.create_model(onnx).await?;
     let evaluation_data = match &args.evaluation_data {
