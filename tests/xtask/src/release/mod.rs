@@ -6,6 +6,7 @@ mod checksums;
 mod debian;
 mod program;
 mod sbom;
+mod swift;
 mod trial;
 
 use crate::outcome::Outcome;
@@ -46,6 +47,8 @@ enum Kind {
     Npm,
     /// The Kotlin package in the layout of a Maven repository, with the native library of this platform
     Maven,
+    /// The XCFramework for Apple's systems, and the Swift package that downloads it
+    Swift,
     /// The list of all packages that the program is built from, in CycloneDX
     Sbom,
 }
@@ -53,16 +56,26 @@ enum Kind {
 impl Kind {
     /// The files that the stage makes. The stages for Python and the browser make and try the others.
     const OF_PROGRAM: [Kind; 3] = [Kind::Archive, Kind::Deb, Kind::Sbom];
+
+    /// Returns the reason why this platform cannot make the file; `None` if it can.
+    fn missing(self) -> Option<&'static str> {
+        match self {
+            Self::Deb if !debian::is_possible() => Some(debian::MISSING),
+            Self::Maven if !kotlin::is_present() => Some(kotlin::MISSING),
+            Self::Swift if cfg!(not(target_os = "macos")) => Some(swift::MISSING),
+            _ => None,
+        }
+    }
 }
 
 /// Makes the files, tries them, and prints their paths. Publishes nothing.
 ///
 /// # Errors
-/// Fails if a tool is missing, a build fails, or a package does not work.
+/// Fails if this platform cannot make a file that `--only` names, a tool is missing, a build fails, or a package does not work.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { debug, only, target } = arguments;
-    if only.contains(&Kind::Deb) && !debian::is_possible() {
-        return Err(Failure(debian::MISSING.to_owned()));
+    if let Some(why) = only.iter().find_map(|kind| kind.missing()) {
+        return Err(Failure(why.to_owned()));
     }
     let wanted = match (only.as_slice(), target) {
         ([], None) => Kind::value_variants(),
@@ -91,10 +104,18 @@ pub fn test() -> Result<Outcome, Failure> {
 fn make(wanted: &[Kind], debug: bool, platform: Option<&str>) -> Result<Vec<PathBuf>, Failure> {
     let folder = target().join("release-files");
     empty(&folder)?;
+    let is_possible = |kind: &Kind| match kind.missing() {
+        Some(why) => {
+            println!("xtask: release: SKIPPED: {kind:?}: {why}");
+            false
+        }
+        None => true,
+    };
+    let wanted: Vec<Kind> = wanted.iter().copied().filter(is_possible).collect();
     let has = |kind| wanted.contains(&kind);
     let mut made = Vec::new();
     if [Kind::Archive, Kind::Deb, Kind::Maven].into_iter().any(has) {
-        made = of_program(wanted, &Program::build(debug, platform)?, &folder)?;
+        made = of_program(&wanted, &Program::build(debug, platform)?, &folder)?;
     }
     if has(Kind::Sbom) {
         made.push(sbom::make(&folder)?);
@@ -106,6 +127,9 @@ fn make(wanted: &[Kind], debug: bool, platform: Option<&str>) -> Result<Vec<Path
     }
     if has(Kind::Npm) {
         made.push(npm(&folder)?);
+    }
+    if has(Kind::Swift) {
+        made.extend(swift::make(&folder)?);
     }
     made.push(checksums::make(&folder, &made)?);
     Ok(made)
@@ -120,20 +144,12 @@ fn of_program(wanted: &[Kind], program: &Program, folder: &Path) -> Result<Vec<P
         made.push(file);
     }
     if wanted.contains(&Kind::Deb) {
-        match debian::is_possible() {
-            true => {
-                let file = debian::make(program, folder)?;
-                trial::deb(&file)?;
-                made.push(file);
-            }
-            false => println!("xtask: release: SKIPPED: deb: {}", debian::MISSING),
-        }
+        let file = debian::make(program, folder)?;
+        trial::deb(&file)?;
+        made.push(file);
     }
     if wanted.contains(&Kind::Maven) {
-        match kotlin::is_present() {
-            true => made.push(maven(program, folder)?),
-            false => println!("xtask: release: SKIPPED: maven: {}", kotlin::MISSING),
-        }
+        made.push(maven(program, folder)?);
     }
     Ok(made)
 }

@@ -15,12 +15,13 @@ use std::{env, fs};
 const FOLDER: &str = "mobile-bindings/kotlin";
 /// The reason why this machine cannot build the package.
 pub const MISSING: &str = "Java 17 or Maven is missing. Run `cargo xtask test --only install`";
+const MAVEN: &str = if cfg!(windows) { "mvn.cmd" } else { "mvn" };
 /// The cargo profile of a released library.
 const OPTIMISED: &str = "mobile";
 
 /// Returns `true` if Java and Maven are present.
 pub fn is_present() -> bool {
-    succeeds(Command::new("javac").arg("-version")) && succeeds(Command::new("mvn").arg("--version"))
+    succeeds(Command::new("javac").arg("-version")) && succeeds(Command::new(MAVEN).arg("--version"))
 }
 
 /// Builds the library with the workspace's features, and tests the package with it. Then trains with an app that has the
@@ -76,7 +77,7 @@ fn deploy() -> Result<Command, Failure> {
     empty(&repository())?;
     let mut deploy = maven(&root().join(FOLDER).join("pom.xml"));
     deploy.args(["deploy", "--activate-profiles", "release"]);
-    deploy.arg(define("altDeploymentRepository", &format!("files::file://{}", repository().display())));
+    deploy.arg(define("altDeploymentRepository", &format!("files::{}", url(&repository()))));
     deploy.arg(define("folkmoot.native", &native_folder().display()));
     deploy
         .arg(define("folkmoot.build", &maven_folder().display()))
@@ -86,7 +87,7 @@ fn deploy() -> Result<Command, Failure> {
 
 /// Prepares a call of Maven for a project.
 fn maven(pom: &Path) -> Command {
-    let mut maven = Command::new(if cfg!(windows) { "mvn.cmd" } else { "mvn" });
+    let mut maven = Command::new(MAVEN);
     maven.args(["-B", "--no-transfer-progress", "-f"]).arg(pom);
     maven
 }
@@ -153,6 +154,12 @@ fn generate(built: &Path) -> Result<(), Failure> {
             .arg(&packed),
     );
     Ok(())
+}
+
+/// Returns the address of a folder of this machine.
+fn url(folder: &Path) -> String {
+    let path = folder.to_string_lossy().replace('\\', "/");
+    format!("file://{}{path}", if path.starts_with('/') { "" } else { "/" })
 }
 
 fn define(name: &str, value: &dyn Display) -> String {

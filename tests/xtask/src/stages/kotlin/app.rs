@@ -1,6 +1,6 @@
 //! An app with nothing but the packages of a Maven repository.
 
-use super::{define, maven, pom_property};
+use super::{define, maven, pom_property, url};
 use crate::coordinator::Coordinator;
 use crate::process::{output, run, spelled};
 use crate::workspace::{Failure, empty, failure, read, root, target, write};
@@ -61,7 +61,7 @@ fn compile(folder: &Path, repository: &Path, platform: &str) -> Result<String, F
     compile.arg(format!("org.jetbrains.kotlin:kotlin-maven-plugin:{kotlin}:compile"));
     compile.arg("org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath");
     compile.arg(define("maven.repo.local", &local_repository(folder)?.display()));
-    compile.arg(define("app.repository", &format!("file://{}", repository.display())));
+    compile.arg(define("app.repository", &url(repository)));
     // The daemon would outlive this call, which is its only one.
     compile.arg(define("kotlin.compiler.daemon", &false));
     compile.arg(define("app.version", &env!("CARGO_PKG_VERSION"))).arg(define("app.platform", &platform));
