@@ -1,7 +1,7 @@
 //! Installs a package where nothing else is, and trains with it.
 
 use super::archive::tar;
-use crate::process::{output, run, spelled};
+use crate::process::{output, run, spelled, without_environment};
 use crate::workspace::{Failure, empty, failure, read, target, write};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -112,9 +112,7 @@ fn trains(program: &Path) -> Result<(), Failure> {
     let folder = fresh("demo")?;
     let mut demo = Command::new(program);
     demo.args(DEMO).arg(folder.join("demo"));
-    demo.env_clear().env("HOME", &folder).current_dir(&folder);
-    // No socket works on Windows without this variable.
-    demo.envs(env::var_os("SystemRoot").map(|root| ("SystemRoot", root)));
+    without_environment(&mut demo).env("HOME", &folder).current_dir(&folder);
     learns(&mut demo)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{define, maven, pom_property, url};
 use crate::coordinator::Coordinator;
-use crate::process::{output, run, spelled};
+use crate::process::{run, run_reading, spelled, without_environment};
 use crate::workspace::{Failure, empty, failure, read, root, target, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,14 +43,18 @@ pub fn train(repository: &Path, platform: &str, program: &Path) -> Result<(), Fa
     let mut app = Command::new("java");
     app.args(["-Xmx512m", "-cp"]).arg(classes).arg("FirstRoundKt").args([&coordinator.url, &token]);
     app.arg(&coordinator.certificate).arg(example("digits.csv"));
-    // No variable and no folder of this checkout shows the app where a library is.
-    app.env_clear().env("PATH", env::var_os("PATH").unwrap_or_default()).current_dir(&folder);
-    let said = output(&mut app)?;
-    let right = said.lines().find_map(|line| line.strip_prefix("right: ")?.parse::<f64>().ok());
-    println!("xtask: kotlin: the app with the packages: {}", said.lines().last().unwrap_or_default());
-    match right.is_some_and(|right| right >= RIGHT_MIN) {
+    // No variable of this process shows the app where a library is.
+    without_environment(&mut app).env("PATH", env::var_os("PATH").unwrap_or_default()).current_dir(&folder);
+    println!("xtask: kotlin: {}", spelled(&app));
+    let mut right = 0.0;
+    run_reading(&mut app, |line| {
+        right = line.strip_prefix("right: ").and_then(|share| share.parse().ok()).unwrap_or(right);
+    })?;
+    match right >= RIGHT_MIN {
         true => Ok(()),
-        false => Err(Failure(format!("the app with the Maven packages does not learn: {said}"))),
+        false => Err(Failure(format!(
+            "the app with the Maven packages does not learn: {right} of its predictions are right"
+        ))),
     }
 }
 
