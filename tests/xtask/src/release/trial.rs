@@ -46,7 +46,7 @@ fn alone_in(system: &Path) -> Command {
             command
         }
     };
-    command.arg(system).env_clear();
+    command.arg(system).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     command
 }
 
