@@ -23,8 +23,18 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
 }
 
 fn listed(repository: &Repository) -> BTreeSet<String> {
-    let sources = repository.files.iter().filter(|file| file.path.starts_with(SOURCES));
-    sources.flat_map(|file| declarations(file.text())).collect()
+    let sources: Vec<&str> =
+        repository.files.iter().filter(|file| file.path.starts_with(SOURCES)).map(File::text).collect();
+    let internal: Vec<String> = sources
+        .iter()
+        .flat_map(|source| source.lines().filter_map(|line| line.strip_prefix("protocol ")))
+        .filter_map(|rest| rest.split([':', ' ', '{']).next())
+        .map(|name| format!(": {name}"))
+        .collect();
+    let declared = sources.iter().flat_map(|source| declarations(source));
+    declared
+        .filter(|line| !(line.contains(": extension ") && internal.iter().any(|end| line.ends_with(end))))
+        .collect()
 }
 
 fn changes(repository: &Repository) -> Vec<Finding> {
@@ -45,6 +55,16 @@ fn changes(repository: &Repository) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_extension_for_an_internal_protocol_is_no_change() {
+        let source = "public class Client {}\nprotocol Stops: Sendable {}\nextension Client: Stops {}\nextension Client: Equatable {}\n";
+        let files = [(&*format!("{SOURCES}Client.swift"), source), (LIST, "")];
+        let found = changes(&Repository::from_texts(&files));
+        assert!(
+            found[0].message.ends_with("+ Folkmoot: class Client\n+ Folkmoot: extension Client: Equatable")
+        );
+    }
 
     #[test]
     fn a_renamed_parameter_is_found() {
