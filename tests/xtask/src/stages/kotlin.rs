@@ -47,6 +47,7 @@ pub fn test() -> Result<Outcome, Failure> {
             outcome.add(class);
         }
     })?;
+    check_files(&["-sources.jar"])?;
     app::train(&repository(), &platform(), &program)?;
     outcome.passed += 1;
     outcome.complete()
@@ -68,8 +69,26 @@ pub fn release(program: &Path) -> Result<PathBuf, Failure> {
     make.arg(define("maven.test.skip", &true));
     println!("xtask: kotlin: {}", spelled(&make));
     run_command(&mut make)?;
+    check_files(&["-sources.jar", "-javadoc.jar"])?;
     app::train(&repository(), &platform(), program)?;
     Ok(repository())
+}
+
+/// Checks that the repository has the files with these endings, and that the POM names what a public repository demands. The app checks
+/// the jars that it needs.
+fn check_files(endings: &[&str]) -> Result<(), Failure> {
+    let version = env!("CARGO_PKG_VERSION");
+    let base = repository().join("org/folkmoot/folkmoot").join(version);
+    let file = |ending: &str| base.join(format!("folkmoot-{version}{ending}"));
+    for path in endings.iter().map(|ending| file(ending)) {
+        fs::metadata(&path).map_err(|error| failure(&path, &error))?;
+    }
+    let pom = read(&file(".pom"))?;
+    let demanded = ["<name>", "<description>", "<url>", "<license>", "<developer>", "<scm>", "kotlin-stdlib"];
+    match demanded.into_iter().find(|element| !pom.contains(element)) {
+        None => Ok(()),
+        Some(element) => Err(Failure(format!("{} has no {element}", file(".pom").display()))),
+    }
 }
 
 /// Prepares the call of Maven that makes the packages, tests them, and copies them to an empty repository.
