@@ -4,7 +4,8 @@
 //! machine can check: the direction of dependencies, import cycles between modules, impure code in
 //! pure packages, words that the glossary rejects, phrases that readers stumble over, the size of files, functions, folders and packages,
 //! repetitions, unfinished work, names of settings that differ between languages, files for
-//! deployment that do not fit the code, and the contents of the root folder.
+//! deployment that do not fit the code, unreviewed changes of the Swift package's API, and the contents of the
+//! root folder.
 //!
 //! # How to add another rule
 //! Write `rules/<name>.rs` with `pub fn check(&Repository) -> Vec<Finding>` and a unit test that
@@ -17,6 +18,7 @@ mod repository;
 mod rules;
 mod rust_source;
 mod significant_lines;
+mod swift_source;
 mod words;
 
 use finding::Finding;
@@ -49,6 +51,7 @@ rules!(
     root_folder,
     setting_names,
     size_ratchet,
+    swift_api,
     threat_model,
     unfinished,
     walkthroughs,

@@ -1,6 +1,7 @@
 """The package's public API: it follows the library's own lists, and changes become visible."""
 
 import dataclasses
+import difflib
 import enum
 import importlib
 import inspect
@@ -154,4 +155,6 @@ def check_reviewed(path, now):
         path.write_text(now)
     before = path.read_text() if path.is_file() else ""
     if now != before:
-        pytest.fail(f"{path} is not the surface: look at the change, then BLESS=1 rewrites it")
+        changes = "\n".join(difflib.unified_diff(before.splitlines(), now.splitlines(), "reviewed", "now", lineterm=""))
+        accept = "BLESS=1 cargo xtask test --only python"
+        pytest.fail(f"{path} is not the API. If you want these changes, run `{accept}`:\n{changes}", pytrace=False)

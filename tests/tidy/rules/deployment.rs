@@ -1,4 +1,5 @@
-//! The files for deployment use only settings and metrics that exist, and the versions of this repository.
+//! The files for deployment use only settings and metrics that exist. These files and the packages of other languages have the versions
+//! of this repository.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
@@ -23,7 +24,7 @@ struct Pin {
     after: &'static str,
 }
 
-const PINS: [Pin; 6] = [
+const PINS: [Pin; 10] = [
     Pin {
         path: "examples/deploy/helm/folkmoot/Chart.yaml",
         before: "\nversion: ",
@@ -55,6 +56,26 @@ const PINS: [Pin; 6] = [
         version: compiler_version,
         after: "-",
     },
+    // The packages of other languages have the version of the workspace.
+    Pin {
+        path: "mobile-bindings/python/pyproject.toml",
+        before: "\nversion = \"",
+        version: own_version,
+        after: "\"\n",
+    },
+    Pin {
+        path: "mobile-bindings/kotlin/pom.xml",
+        before: "<artifactId>folkmoot</artifactId>\n  <version>",
+        version: own_version,
+        after: "<",
+    },
+    Pin {
+        path: "mobile-bindings/kotlin/android/build.gradle.kts",
+        before: "\nversion = \"",
+        version: own_version,
+        after: "\"\n",
+    },
+    Pin { path: "wasm/js/package.json", before: "\"version\": \"", version: own_version, after: "\"" },
 ];
 
 /// Finds unknown settings and metrics, a dashboard that is no JSON, and versions that differ.

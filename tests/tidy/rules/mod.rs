@@ -14,6 +14,7 @@ pub mod repetition;
 pub mod root_folder;
 pub mod setting_names;
 pub mod size_ratchet;
+pub mod swift_api;
 pub mod threat_model;
 pub mod unfinished;
 pub mod walkthroughs;

@@ -7,6 +7,7 @@ mod bench;
 mod campaign;
 mod cargo_program;
 mod clock;
+mod coordinator;
 mod docs;
 mod document;
 mod errors;
@@ -20,6 +21,7 @@ mod repeat;
 mod reproduce;
 mod schema;
 mod seed;
+mod semver;
 mod stages;
 mod stamp;
 mod strategies;
@@ -69,6 +71,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Makes the files of a release that this platform can make, and tries them where nothing else is installed
     Release(release::Arguments),
+    /// Finds changes in the API of the Rust libraries that their version does not allow
+    Semver(semver::Arguments),
     /// Builds the WebAssembly components that tests run
     Strategies,
     /// Searches for bytes that make a decoder panic or exceed its memory limit
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
         Command::Python(arguments) => wheel::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Release(arguments) => release::run(&arguments),
+        Command::Semver(arguments) => semver::run(&arguments),
         Command::Strategies => strategies::run_command(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
     };

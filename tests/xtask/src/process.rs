@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::{iter, thread};
+use std::{env, iter, thread};
 
 use crate::clock;
 
@@ -146,6 +146,11 @@ impl Server {
 pub fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
+}
+
+/// Removes all variables from a command's environment, but the one without which no socket works on Windows.
+pub fn without_environment(command: &mut Command) -> &mut Command {
+    command.env_clear().envs(env::var_os("SystemRoot").map(|root| ("SystemRoot", root)))
 }
 
 /// Runs a command and returns its standard output.

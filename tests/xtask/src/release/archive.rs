@@ -18,10 +18,16 @@ pub fn make(program: &Program, folder: &Path) -> Result<PathBuf, Failure> {
     for shell in ["bash", "zsh", "fish"] {
         write(&root.join("completions").join(format!("folkmoot.{shell}")), program.completions(shell)?)?;
     }
-    let file = folder.join(format!("{name}.tar.gz"));
-    let mut pack = Command::new("tar");
-    pack.arg("-czf").arg(&file).arg("-C").arg(&stage).arg(&name);
+    let file = folder.join(format!("{name}.{}", if cfg!(windows) { "zip" } else { "tar.gz" }));
+    let mut pack = tar();
+    // The ending chooses the format.
+    pack.args(["-a", "-cf"]).arg(&file).arg("-C").arg(&stage).arg(&name);
     println!("xtask: release: {}", spelled(&pack));
     run(&mut pack)?;
     Ok(file)
+}
+
+/// Prepares a call of tar. That of Windows packs a zip file, and that of Git, which may come first in the path, does not.
+pub fn tar() -> Command {
+    Command::new(if cfg!(windows) { r"C:\Windows\System32\tar.exe" } else { "tar" })
 }

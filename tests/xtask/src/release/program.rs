@@ -1,4 +1,4 @@
-use crate::process::{output, run, spelled, succeeds};
+use crate::process::{announce, output, run, spelled, succeeds};
 use crate::workspace::{Failure, cargo, cargo_build_of_packages, failure, host, root, target, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +20,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// Builds the program: with optimisation and components, or as the tests use it.
-    pub fn build(debug: bool) -> Result<Self, Failure> {
+    /// Builds the program: with optimisation and components, or as the tests use it. Without a platform, it is for this
+    /// machine.
+    pub fn build(debug: bool, platform: Option<&str>) -> Result<Self, Failure> {
         let mut build = match debug {
             true => cargo_build_of_packages(),
             false => {
@@ -30,16 +31,27 @@ impl Program {
                 build
             }
         };
+        if let Some(platform) = platform {
+            add_platform(platform)?;
+            build.args(["--target", platform]);
+        }
         println!("xtask: release: {}", spelled(&build));
         run(&mut build)?;
         let name = format!("folkmoot{}", env::consts::EXE_SUFFIX);
-        let built = target().join(if debug { "debug" } else { "release" }).join(&name);
+        let built = target().join(platform.unwrap_or_default());
+        let built = built.join(if debug { "debug" } else { "release" }).join(&name);
         let file = target().join("release-program").join(name);
         write(&file, "")?;
         fs::copy(&built, &file).map_err(|error| failure(&built, &error))?;
         // A program that keeps its symbols works as well.
         succeeds(Command::new("strip").arg(&file));
-        Ok(Self { file, version: version(), triple: host()?, is_debug: debug })
+        let triple = platform.map_or_else(host, |platform| Ok(platform.to_owned()))?;
+        Ok(Self { file, version: version(), triple, is_debug: debug })
+    }
+
+    /// Returns `true` if the program needs no library of the system.
+    pub fn is_static(&self) -> bool {
+        self.triple.ends_with("-linux-musl")
     }
 
     /// Returns the completions of a shell.
@@ -51,6 +63,21 @@ impl Program {
     pub fn copy_to(&self, path: &Path) -> Result<(), Failure> {
         write(path, "")?;
         fs::copy(&self.file, path).map(|_| ()).map_err(|error| failure(path, &error))
+    }
+}
+
+/// Installs the standard library for a platform.
+fn add_platform(platform: &str) -> Result<(), Failure> {
+    let mut add = Command::new("rustup");
+    add.args(["target", "add", platform]);
+    announce(&add);
+    run(&mut add)?;
+    // The dependencies in C need the headers of musl.
+    match !platform.ends_with("-linux-musl") || succeeds(Command::new("musl-gcc").arg("--version")) {
+        true => Ok(()),
+        false => Err(Failure(format!(
+            "musl-gcc is missing, which compiles the C code for {platform}. On Debian: `apt-get install musl-tools`"
+        ))),
     }
 }
 

@@ -1,20 +1,23 @@
 //! Installs a package where nothing else is, and trains with it.
 
-use crate::process::{output, run, spelled};
+use super::archive::tar;
+use crate::process::{output, run, spelled, without_environment};
 use crate::workspace::{Failure, empty, failure, read, target, write};
 use serde_json::Value;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 /// The least accuracy on held-out examples after the rounds below. It begins at a tenth.
 const ACCURACY_MIN: f64 = 0.8;
+/// Arguments of the program. The folder for its files follows them.
+const DEMO: [&str; 7] = ["demo", "--rounds", "4", "--clients", "4", "--json", "--out"];
 
-/// Unpacks an archive into an empty folder, and trains with its program.
-pub fn archive(file: &Path) -> Result<(), Failure> {
+/// Unpacks an archive into an empty folder, and trains with its program. A static program trains in a system that has nothing else.
+pub fn archive(file: &Path, is_static: bool) -> Result<(), Failure> {
     let folder = fresh("archive")?;
-    let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(file).arg("-C").arg(&folder);
+    let mut unpack = tar();
+    unpack.arg("-xf").arg(file).arg("-C").arg(&folder);
     println!("xtask: release: {}", spelled(&unpack));
     run(&mut unpack)?;
     let unpacked = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).next();
@@ -22,7 +25,29 @@ pub fn archive(file: &Path) -> Result<(), Failure> {
     for name in ["README.md", "LICENSE-MIT", "completions/folkmoot.bash"] {
         read(&unpacked.join(name))?;
     }
-    trains(&unpacked.join("folkmoot"))
+    let name = format!("folkmoot{}", env::consts::EXE_SUFFIX);
+    if !is_static {
+        return trains(&unpacked.join(name));
+    }
+    let system = fresh("static")?;
+    fs::copy(unpacked.join(&name), system.join(&name)).map_err(|error| failure(&system, &error))?;
+    let mut demo = alone_in(&system);
+    demo.arg("/folkmoot").args(DEMO).arg("/demo");
+    learns(&mut demo)
+}
+
+/// Prepares a program in a system of its own, also for users who are not root.
+fn alone_in(system: &Path) -> Command {
+    let mut command = match output(Command::new("id").arg("-u")).is_ok_and(|user| user.trim() == "0") {
+        true => Command::new("chroot"),
+        false => {
+            let mut command = Command::new("unshare");
+            command.args(["--map-root-user", "chroot"]);
+            command
+        }
+    };
+    command.arg(system).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command
 }
 
 /// Installs a package into an empty system, trains with its program, and removes it.
@@ -73,7 +98,7 @@ pub fn wheel(file: &Path) -> Result<(), Failure> {
     let folder = fresh("wheel")?;
     let mut make = Command::new("python3");
     run(make.args(["-m", "venv"]).arg(&folder))?;
-    let python = folder.join("bin/python");
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let mut install = Command::new(&python);
     install.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]).arg(file);
     println!("xtask: release: {}", spelled(&install));
@@ -86,10 +111,14 @@ pub fn wheel(file: &Path) -> Result<(), Failure> {
 fn trains(program: &Path) -> Result<(), Failure> {
     let folder = fresh("demo")?;
     let mut demo = Command::new(program);
-    demo.args(["demo", "--rounds", "4", "--clients", "4", "--json", "--out"]).arg(folder.join("demo"));
-    demo.env_clear().env("HOME", &folder).current_dir(&folder);
-    println!("xtask: release: {}", spelled(&demo));
-    let said = output(&mut demo)?;
+    demo.args(DEMO).arg(folder.join("demo"));
+    without_environment(&mut demo).env("HOME", &folder).current_dir(&folder);
+    learns(&mut demo)
+}
+
+fn learns(demo: &mut Command) -> Result<(), Failure> {
+    println!("xtask: release: {}", spelled(demo));
+    let said = output(demo)?;
     let last: Value =
         said.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
     let accuracy = last["accuracy"].as_f64().unwrap_or_default();

@@ -1,8 +1,9 @@
 //! Compares a running coordinator with the description of its API. Schemathesis sends some two thousand valid and
 //! invalid requests (Hatfield-Dodds and Dygalo 2022, "Deriving semantics-aware fuzzers from web API schemas").
 
+use crate::coordinator::Coordinator;
 use crate::outcome::Outcome;
-use crate::process::{Server, output, run, run_reading, spelled};
+use crate::process::{output, run, run_reading, spelled};
 use crate::python;
 use crate::workspace::{Failure, cargo_build_of_packages, root, target};
 use serde_json::Value;
@@ -29,23 +30,13 @@ pub fn test() -> Result<Outcome, Failure> {
 
     let folder = target().join("contract");
     let data = trained(&folder)?;
-    let mut serve = folkmoot(&["serve", "--listen", "127.0.0.1:0", "--tls", "off", "--data"]);
-    let line_of_url = |line: &str| line.strip_prefix("serving ").map(|url| url.trim().to_owned());
-    let (_coordinator, url) =
-        Server::start(serve.arg(&data).env("FOLKMOOT_LOG_LEVEL", "error"), line_of_url)?;
-    let key = read(&data.join("first-api-key"))?;
-    let ask = |arguments: &[&str]| {
-        let mut ask = folkmoot(arguments);
-        ask.args(["--json"]).env("FOLKMOOT_URL", &url).env("FOLKMOOT_API_KEY", key.trim());
-        let answer = output(&mut ask)?;
-        serde_json::from_str(&answer).map_err(|error| Failure(format!("`{}`: {error}", spelled(&ask))))
-    };
-    let task = id_of(&ask(&["task", "list"])?)?;
-    let round = id_of(&ask(&["task", "rounds", &task])?)?;
+    let coordinator = Coordinator::start(&program(), &data, &["--tls", "off"])?;
+    let task = id_of(&coordinator.ask(&["task", "list"])?)?;
+    let round = id_of(&coordinator.ask(&["task", "rounds", &task])?)?;
 
     let mut compare = Command::new(python);
     compare.args(["-m", "schemathesis.cli", "--config-file"]).arg(root().join(CONFIG)).arg("run");
-    compare.arg(format!("{url}/openapi.json")).env("FOLKMOOT_API_KEY", key.trim());
+    compare.arg(format!("{}/openapi.json", coordinator.url)).env("FOLKMOOT_API_KEY", &coordinator.key);
     compare.env("FOLKMOOT_TASK", task).env("FOLKMOOT_ROUND", round);
     compare.args(["--checks", "all", "--phases", "examples,coverage,fuzzing", "--max-examples", EXAMPLES]);
     // Every run sends the same requests, so that failures are reproducible.
@@ -64,20 +55,14 @@ fn trained(folder: &Path) -> Result<PathBuf, Failure> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)
         .map_err(|error| Failure(format!("{} cannot be created: {error}", folder.display())))?;
-    let mut demo = folkmoot(&["demo", "--rounds", "2", "--clients", "4", "--json", "--out"]);
+    let mut demo = Command::new(program());
+    demo.args(["demo", "--rounds", "2", "--clients", "4", "--json", "--out"]);
     output(demo.arg(folder.join("demo")))?;
     Ok(folder.join("demo").join("run-1").join("coordinator"))
 }
 
-fn folkmoot(arguments: &[&str]) -> Command {
-    let program = target().join("debug").join(format!("folkmoot{}", env::consts::EXE_SUFFIX));
-    let mut command = Command::new(program);
-    command.args(arguments);
-    command
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| Failure(format!("{} cannot be read: {error}", path.display())))
+fn program() -> PathBuf {
+    target().join("debug").join(format!("folkmoot{}", env::consts::EXE_SUFFIX))
 }
 
 /// Returns the id of the first item of a list.

@@ -4,16 +4,19 @@ mod debian;
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{output, run as run_command, run_reading, spelled};
-use crate::workspace::{Failure, cargo_build_of_packages, root, target};
+use crate::workspace::{Failure, cargo_build_of_packages, read, root, target, write};
 use debian::Debian;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
 
-const FOLDER: &str = "mobile-bindings/swift";
+/// The folder of the package.
+pub const FOLDER: &str = "mobile-bindings/swift";
 /// The C module that UniFFI's generated Swift code imports.
-const MODULE: &str = "folkmoot_mobileFFI";
+pub const MODULE: &str = "folkmoot_mobileFFI";
+/// The place in the manifest that names the library of this checkout, for Apple's systems.
+const LIBRARY: &str = r#"path: "build/folkmoot_mobileFFI.xcframework""#;
 
 /// Builds the library with the workspace's features, and tests the package with it.
 ///
@@ -29,6 +32,7 @@ pub fn test() -> Result<Outcome, Failure> {
     let mut build = cargo_build_of_packages();
     println!("xtask: swift: {}", spelled(&build));
     run_command(&mut build)?;
+    check_manifest(&swift)?;
     let package = folder().join("package");
     assemble(&package)?;
     let mut tests = Command::new("swift");
@@ -45,6 +49,35 @@ pub fn test() -> Result<Outcome, Failure> {
     match outcome.passed {
         0 => Err(Failure("`swift test` reported no passed test; see its output above".to_owned())),
         _ => outcome.complete(),
+    }
+}
+
+/// Returns the manifest of a released package. It downloads the library from the release, and checks its SHA-256 digest.
+///
+/// # Errors
+/// Fails if the manifest of the checkout does not name its library where this function looks.
+pub fn manifest(digest: &str) -> Result<String, Failure> {
+    let version = env!("CARGO_PKG_VERSION");
+    let release = format!("{}/releases/download/v{version}", env!("CARGO_PKG_REPOSITORY"));
+    let library = format!(r#"url: "{release}/{MODULE}-{version}.xcframework.zip", checksum: "{digest}""#);
+    let own = read(&root().join(FOLDER).join("Package.swift"))?;
+    match own.contains(LIBRARY) {
+        true => Ok(own.replace(LIBRARY, &library)),
+        false => Err(Failure(format!("{FOLDER}/Package.swift does not contain `{LIBRARY}`"))),
+    }
+}
+
+/// Lets Swift evaluate the manifest of a release.
+fn check_manifest(swift: &Swift) -> Result<(), Failure> {
+    let (package, digest) = (folder().join("released"), "0".repeat(64));
+    write(&package.join("Package.swift"), manifest(&digest)?)?;
+    let mut evaluate = Command::new("swift");
+    evaluate.args(["package", "dump-package", "--package-path"]).arg(&package);
+    println!("xtask: swift: {}", spelled(&evaluate));
+    let said = output(&mut swift.command(&evaluate))?;
+    match said.contains(&format!("\"checksum\" : \"{digest}\"")) {
+        true => Ok(()),
+        false => Err(Failure(format!("the manifest of a released Swift package has no checksum: {said}"))),
     }
 }
 

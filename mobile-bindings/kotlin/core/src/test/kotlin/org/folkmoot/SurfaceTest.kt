@@ -1,10 +1,12 @@
 package org.folkmoot
 
 import java.io.File
+import org.folkmoot.android.FolkmootHost
 import org.folkmoot.bindings.ClientEvent
 import org.folkmoot.bindings.errorCodes
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Assertions.fail
 import org.junit.jupiter.api.Test
 import org.folkmoot.bindings.FolkmootException as NativeException
 
@@ -38,5 +40,22 @@ class SurfaceTest {
         val reference = File(repository, "mobile-bindings/api.txt").readLines()
         val listed = reference.dropWhile { it != "ErrorCode" }.drop(1).takeWhile { it.startsWith("    ") }
         assertEquals(listed.map(String::trim), ErrorCode.entries.map { it.name })
+    }
+
+    @Test
+    fun `the public API is the one that was reviewed`() {
+        fun folder(kind: Class<*>) = File(kind.protectionDomain.codeSource.location.toURI())
+        val android = publicApi("org.folkmoot.android", folder(FolkmootHost::class.java)) { !it.startsWith("AndroidTest") }
+        val now = publicApi("org.folkmoot", folder(FolkmootClient::class.java)) + android
+        val file = File(repository, "mobile-bindings/kotlin/api.txt")
+        if (System.getenv("BLESS") == "1") file.writeText(now.joinToString("\n", postfix = "\n"))
+        val reviewed = file.readLines()
+        val changes = (reviewed - now.toSet()).map { "- $it" } + (now - reviewed.toSet()).map { "+ $it" }
+        if (changes.isNotEmpty()) {
+            fail<Unit>(
+                "mobile-bindings/kotlin/api.txt is not the package's API. If you want these changes, run " +
+                    "`BLESS=1 cargo xtask test --only kotlin`:\n${changes.joinToString("\n")}",
+            )
+        }
     }
 }
