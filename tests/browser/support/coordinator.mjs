@@ -12,10 +12,14 @@ const execute = promisify(execFile);
 /** The time limit for starting or stopping a process. */
 const PATIENCE_MILLISECONDS = 120_000;
 
-/** Starts a coordinator that allows pages of this origin. It serves without TLS, as it would behind a proxy. */
-export async function startCoordinator(origin) {
+/**
+ * Starts a coordinator that allows pages of this origin, with these environment variables. It serves without TLS, as it
+ * would behind a proxy.
+ */
+export async function startCoordinator(origin, variables = {}) {
   const folder = await mkdtemp(`${tmpdir()}/folkmoot-coordinator-`);
   const coordinator = new Coordinator(folder, origin);
+  coordinator.variables = variables;
   try {
     await coordinator.start();
   } catch (error) {

@@ -50,6 +50,14 @@ function Channels({ channels }: { channels: System['notifications'] }) {
       title="Notifications"
       note="Where people are told that a task was paused, has finished or stands still, or that a budget is nearly spent."
     >
+      {channels.map(
+        ({ name, error }) =>
+          error && (
+            <p key={name} class="error">
+              {name}: {error}
+            </p>
+          ),
+      )}
       <Table
         caption="Channels"
         rows={channels}
@@ -59,7 +67,7 @@ function Channels({ channels }: { channels: System['notifications'] }) {
           { name: 'Kind', show: (channel) => channel.kind },
           { name: 'Last delivery', show: (channel) => (channel.delivered_at ? <Ago at={channel.delivered_at} /> : 'none yet') },
           { name: 'Waiting', show: (channel) => channel.waiting },
-          { name: 'State', show: (channel) => (channel.error ? <span class="error">{channel.error}</span> : 'ok') },
+          { name: 'State', show: (channel) => (channel.error ? 'failed' : 'ok') },
         ]}
       />
     </Card>
@@ -75,7 +83,10 @@ function Inside({ system }: { system: System }) {
     `${line.target} ${line.message} ${Object.values(line.fields).join(' ')}`.toLowerCase().includes(text.toLowerCase());
   return (
     <>
-      <Card title="Drivers" note="Which process drives which task. If a process stops renewing its lease, another takes over.">
+      <Card
+        title="Drivers"
+        note="Which process drives which task, and which one delivers notices. If a process stops renewing its lease, another takes over."
+      >
         {system.leases.length === 0 ? (
           <Empty>
             <p>No task is being driven right now.</p>
