@@ -23,7 +23,7 @@ before(async () => {
   await cp(EXAMPLE, folder, { recursive: true });
   await cp(packageFolder, `${folder}/folkmoot`, { recursive: true });
   const settings = { coordinator: coordinator.url, enrolmentToken: await coordinator.token() };
-  await writeFile(`${folder}/settings.js`, `export const settings = ${JSON.stringify(settings)};\n`);
+  await writeFile(`${folder}/settings.mjs`, `export const settings = ${JSON.stringify(settings)};\n`);
   browser = await openBrowser({ extension: folder });
 });
 after(async () => {

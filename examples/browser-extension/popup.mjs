@@ -30,6 +30,7 @@ async function guess() {
 chrome.runtime.onMessage.addListener((message) => {
   if (message.to === 'popup') {
     show(message.state);
+    void guess();
   }
 });
 for (const [id, label] of [

@@ -1,8 +1,8 @@
 /** The client, in a page that nobody sees. The popup calls it by messages, and every change is announced to the popup. */
 
+import { FEATURES, features } from './features.mjs';
 import { Folkmoot } from './folkmoot/index.js';
-import { FEATURES, features } from './features.js';
-import { settings } from './settings.js';
+import { settings } from './settings.mjs';
 
 const state = { isTakingPart: false, ratings: 0, rounds: 0, line: '' };
 const opened = open();
