@@ -10,6 +10,8 @@ const opened = open();
 async function open() {
   const client = await Folkmoot.connect({
     ...settings,
+    // So small a model is not worth a graphics adapter.
+    device: 'cpu',
     examples: { shape: [FEATURES], expiresAfterDays: 90 },
     limits: { bytesPerDay: 20_000_000, modelBytesMax: 1_000_000, trainingSecondsMax: 60 },
   });
