@@ -1,10 +1,12 @@
 /** Tests the package as an app installs it: packed, in an empty folder, and built with each bundler. */
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 
 import { BUNDLERS, faultsOfTypes, installedApp } from './support/bundled.mjs';
 import { examples } from './support/digits.mjs';
+import { root } from './support/paths.mjs';
 import { until, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 60_000 };
@@ -53,6 +55,21 @@ await Folkmoot.connect({ coordinator });
 // @ts-expect-error This is the coordinator's name.
 client.on('round', ({ round_number }) => console.log(round_number));
 `;
+  assert.deepEqual(await faultsOfTypes(app.folder, script), []);
+});
+
+test('the programs of the guide have no faults of types', OPTIONS, async () => {
+  const guide = await readFile(`${root}docs/guides/browser.md`, 'utf8');
+  const imported = "import { Folkmoot } from '@folkmoot/browser';\n";
+  const programs = [...guide.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => `{\n${program.replace(imported, '')}}\n`);
+  assert.ok(programs.length > 2);
+  // The guide leaves these to the app.
+  const known = `import { Folkmoot, type Trainer } from '@folkmoot/browser';
+declare const pixels: number[], x: number[][], y: number[], coordinator: string, enrolmentToken: string;
+declare const examples: { shape: number[] };
+declare const trainOneEpoch: (weight: Float32Array, bias: Float32Array, x: number[][], y: number[]) => number;
+`;
+  const script = known + programs.join('').replace('const trainer = {', 'const trainer: Trainer = {');
   assert.deepEqual(await faultsOfTypes(app.folder, script), []);
 });
 

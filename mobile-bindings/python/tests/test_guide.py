@@ -86,13 +86,14 @@ def test_a_simulation(monkeypatch, capsys):
         ("def momentum", "python.md", [20, 0.85]),
         ("import FlowerStrategy", "python.md", [0.85, 0.85]),
         ("def clipped", "strategies.md", [0.85]),
+        ("def power_of_choice", "strategies.md", [0.85]),
     ],
 )
 def test_strategies_of_ones_own(monkeypatch, capsys, words, name, least):
     if "Flower" in words:
         pytest.importorskip("flwr", reason="Flower is not installed: `cargo xtask test --only python` installs it")
     monkeypatch.setenv("FOLKMOOT_PROGRAM", PROGRAM)
-    exec(program(words, name), {"folkmoot": folkmoot})
+    exec(program(words, name), {"folkmoot": folkmoot, "np": np})
     printed = [float(number) for number in capsys.readouterr().out.split()]
     assert len(printed) == len(least) and all(one >= other for one, other in zip(printed, least)), printed
 
@@ -115,3 +116,12 @@ def test_a_key_in_the_systems_store(coordinator, tmp_path, monkeypatch):
     scope["client"].close()
     assert list(kept) == [("folkmoot", "silo-1")]
     assert os.listdir(tmp_path / "state")
+
+
+def test_clients_with_limits_and_of_flower(coordinator, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope = {"folkmoot": folkmoot, "url": coordinator.url, "token": "token", "ca": coordinator.certificate}
+    exec(program("import Client, DeviceConditions"), scope)
+    scope["client"].close()
+    flower = pytest.importorskip("flwr.client", reason="Flower is not installed")
+    exec(program("import FlowerTrainer"), scope | {"MyNumPyClient": flower.NumPyClient})

@@ -18,10 +18,14 @@ const FLAGS = [
   '--js-flags=--expose-gc',
 ];
 
-/** Starts a browser. `close` stops it and deletes its profile. */
-export async function openBrowser(...flags) {
+/** Starts a browser, with an extension from a folder if there is one. `close` stops it and deletes its profile. */
+export async function openBrowser({ extension } = {}) {
   const profile = await mkdtemp(`${tmpdir()}/folkmoot-browser-`);
-  const options = { executablePath: chromium(), headless: true, args: [...FLAGS, ...flags] };
+  const options = { executablePath: chromium(), headless: true, args: [...FLAGS] };
+  if (extension !== undefined) {
+    options.args.push(`--disable-extensions-except=${extension}`, `--load-extension=${extension}`);
+    options.ignoreDefaultArgs = ['--disable-extensions'];
+  }
   const remove = () => rm(profile, { recursive: true, force: true, maxRetries: 5 });
   const context = await driver.launchPersistentContext(profile, options).catch(async (error) => {
     await remove();

@@ -1,8 +1,10 @@
-"""Forwards the native library's log to Python's `logging`."""
+"""Forwards the native library's log to Python's `logging`, and keeps a message of graphics drivers off the terminal."""
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
 
 from ._native import folkmoot_mobile as native
 
@@ -12,6 +14,10 @@ _LEVELS = {
     native.LogLevel.INFO: logging.INFO,
     native.LogLevel.DEBUG: logging.DEBUG,
 }
+
+
+_LEAVES_OUT = "NODEVICE_SELECT"
+_NEEDED = ("XDG_RUNTIME_DIR", "MESA_VK_DEVICE_SELECT", "DRI_PRIME", _LEAVES_OUT)
 
 
 class _Sink(native.LogSink):
@@ -24,3 +30,13 @@ def begin() -> None:
     threshold = logging.getLogger("folkmoot").getEffectiveLevel()
     levels = [level for level, number in _LEVELS.items() if number >= threshold]
     native.set_log_sink(_Sink(), levels[-1] if levels else native.LogLevel.ERROR)
+
+
+def quieten_graphics() -> None:
+    """Leaves a layer of Mesa's Vulkan drivers out, unless the user chooses an adapter through it.
+
+    Without a desktop, this layer prints an error whenever the adapters are listed, because it looks for the screen to choose an
+    adapter by. Does nothing on systems other than Linux.
+    """
+    if sys.platform == "linux" and not any(name in os.environ for name in _NEEDED):
+        os.environ[_LEAVES_OUT] = "1"

@@ -78,6 +78,7 @@ class Client:
         Raises BadOptionError or StorageError.
         """
         _log.begin()
+        _log.quieten_graphics()
         options = native.ConnectOptions(
             coordinator=coordinator,
             # An absolute path, so that a program that changes its working directory keeps its state.

@@ -1,6 +1,7 @@
 """The notebook, the network of hospitals and the keyboard work as their READMEs say."""
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -8,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import folkmoot
+import numpy as np
 import pytest
 from small_task import PROGRAM
 
@@ -114,3 +117,31 @@ def test_the_keyboard_with_and_without_privacy(tmp_path):
     assert plain == pytest.approx(quoted_plain, abs=0.01), printed
     # The noise is never the same.
     assert private == pytest.approx(quoted_private, abs=0.06), printed
+
+
+def test_a_frozen_mobilenet_of_pytorch_trains_only_its_head(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    from folkmoot.export import weights
+
+    folder = EXAMPLES / "frozen-mobilenet"
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.chdir(tmp_path)
+    tomllib = pytest.importorskip("tomllib", reason="a TOML file is read from Python 3.11 on")
+    make_model = importlib.import_module("make_model")
+    monkeypatch.setattr(make_model, "EPOCHS", 2)
+    monkeypatch.setattr(sys, "argv", ["make_model.py", "model.onnx", "phones.csv"])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        make_model.main()
+    finally:
+        torch.set_num_threads(threads)
+    task = tomllib.loads((folder / "task.toml").read_text())
+    task["scheduling"]["report_goal"], task["stop"]["rounds"] = 4, 2
+    done = folkmoot.simulate(task, "model.onnx", "phones.csv", clients=20, program=PROGRAM, output="simulated")
+    before, after = weights("model.onnx"), weights("simulated/model.onnx")
+    assert {name for name in before if not np.array_equal(before[name], after[name])} == {"head.weight", "head.bias"}
+    # A head of zeros is right in a tenth of the cases.
+    assert done.summary["held_out_metric"] > 0.2
+    quoted = sum(before[name].size for name in ("head.weight", "head.bias"))
+    assert f"| trained parameters | {quoted} |" in (folder / "README.md").read_text()

@@ -13,6 +13,12 @@ use std::process::Command;
 
 /// The folder of the files.
 const FILES: &str = "examples/deploy";
+/// The units, each with its program: the coordinator's, a silo's and a small board's.
+const UNITS: [(&str, &str); 3] = [
+    ("examples/deploy/systemd/folkmoot.service", "/usr/local/bin/folkmoot"),
+    ("examples/pytorch-silo/folkmoot-silo.service", "/opt/folkmoot-silo/bin/python"),
+    ("examples/raspberry-pi/folkmoot-client.service", "/opt/folkmoot/bin/python"),
+];
 /// The oldest systemd that rates a unit that is not installed.
 const SYSTEMD_WITH_OFFLINE: u32 = 250;
 /// The highest exposure that is accepted, in tenths: systemd rates a unit from 0 to 10.
@@ -37,7 +43,7 @@ enum Checked {
 /// A check of files of one kind.
 type Check = fn() -> Result<Checked, Failure>;
 
-/// Checks alerts, dashboard, proxy, unit, Compose file and chart.
+/// Checks alerts, dashboard, proxy, units, Compose file and chart.
 ///
 /// # Errors
 /// Fails if a program rejects a file.
@@ -45,7 +51,7 @@ pub fn test() -> Result<Outcome, Failure> {
     let checks: [(&str, Check); 5] = [
         ("alerts and dashboard", monitoring::check),
         ("proxy", proxy),
-        ("systemd unit", unit),
+        ("systemd units", units),
         ("Compose file", compose),
         ("Helm chart", chart::check),
     ];
@@ -94,33 +100,40 @@ fn proxy() -> Result<Checked, Failure> {
     call(&mut check)
 }
 
-/// Checks the systemd unit: it has no mistakes, and its exposure is low.
-fn unit() -> Result<Checked, Failure> {
+/// Checks the systemd units: they have no mistakes, and their exposure is low.
+fn units() -> Result<Checked, Failure> {
     let Ok(version) = output(Command::new("systemd-analyze").arg("--version")) else {
         return Ok(Checked::Unavailable("systemd-analyze is missing".to_owned()));
     };
-    let source = file("systemd/folkmoot.service");
-    let text = fs::read_to_string(&source).map_err(|error| failure(&source, &error))?;
+    for (path, program) in UNITS {
+        unit(&root().join(path), program, systemd_version(&version))?;
+    }
+    Ok(Checked::Passed)
+}
+
+fn unit(source: &Path, program: &str, version: u32) -> Result<(), Failure> {
+    let text = fs::read_to_string(source).map_err(|error| failure(source, &error))?;
+    let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
     // The program of the unit must exist.
-    let unit = folder()?.join("folkmoot.service");
-    write(&unit, &text.replace("/usr/local/bin/folkmoot", "/bin/true"))?;
+    let unit = folder()?.join(&name);
+    write(&unit, &text.replace(program, "/bin/true"))?;
     let mut verify = Command::new("systemd-analyze");
     verify.arg("verify").arg(&unit);
     println!("xtask: deploy: {}", spelled(&verify));
     let verified = verify.output().map_err(|error| failure(&unit, &error))?;
     // systemd ignores keys and values that it does not know, and only prints them. Other units are not checked.
     let complaints = String::from_utf8_lossy(&verified.stderr).into_owned();
-    let complaints: Vec<&str> = complaints.lines().filter(|line| line.contains("folkmoot.service")).collect();
+    let complaints: Vec<&str> = complaints.lines().filter(|line| line.contains(&name)).collect();
     if !complaints.is_empty() {
         return Err(Failure(format!("systemd rejects the unit: {}", complaints.join("; "))));
     }
-    if systemd_version(&version) < SYSTEMD_WITH_OFFLINE {
-        return Ok(Checked::Passed);
+    if version < SYSTEMD_WITH_OFFLINE {
+        return Ok(());
     }
     let mut rate = Command::new("systemd-analyze");
     rate.args(["security", "--no-pager", "--offline=true", "--threshold", EXPOSURE_MAX]).arg(&unit);
     println!("xtask: deploy: {}", spelled(&rate));
-    output(&mut rate).map(|_| Checked::Passed).map_err(|_| {
+    output(&mut rate).map(drop).map_err(|_| {
         Failure(format!("the exposure of the unit is above {EXPOSURE_MAX} tenths: `{}`", spelled(&rate)))
     })
 }

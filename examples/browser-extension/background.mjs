@@ -1,0 +1,30 @@
+/**
+ * Keeps the hidden page open in which the client trains. This service worker cannot train itself: it may not start other
+ * workers, and Chrome ends it when it has had nothing to do for half a minute.
+ */
+
+let opening = null;
+
+async function openTrainer() {
+  const open = await chrome.runtime.getContexts({ contextTypes: ['OFFSCREEN_DOCUMENT'] });
+  if (open.length > 0) {
+    return;
+  }
+  // Two callers at the same time must not open two pages: Chrome allows one.
+  opening ??= chrome.offscreen
+    .createDocument({ url: 'trainer.html', reasons: ['WORKERS'], justification: 'Trains a model in a worker, on ratings that stay here.' })
+    .finally(() => {
+      opening = null;
+    });
+  await opening;
+}
+
+chrome.runtime.onStartup.addListener(openTrainer);
+chrome.runtime.onInstalled.addListener(openTrainer);
+chrome.runtime.onMessage.addListener((message, _sender, answer) => {
+  if (message.to !== 'background') {
+    return false;
+  }
+  openTrainer().then(() => answer(null));
+  return true;
+});

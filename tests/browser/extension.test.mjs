@@ -1,0 +1,82 @@
+/** Loads the extension of examples/browser-extension into Chromium, as its README says, and follows a user of it. */
+
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { after, before, test } from 'node:test';
+
+import { openBrowser } from './support/browser.mjs';
+import { startCoordinator } from './support/coordinator.mjs';
+import { packageFolder, root } from './support/paths.mjs';
+import { until } from './support/world.mjs';
+
+const EXAMPLE = `${root}examples/browser-extension`;
+const LIKED = ['Rust compiler internals', 'How the Rust borrow checker works', 'Internals of a compiler', 'A checker for Rust'];
+const DISLIKED = ['Ten celebrity diets', 'Celebrity gossip of the week', 'Diets that celebrities follow', 'The week in gossip'];
+
+let folder, coordinator, browser;
+before(async () => {
+  folder = await mkdtemp(`${tmpdir()}/folkmoot-extension-`);
+  // Without an allowed origin: the extension's permission for the coordinator's host is enough.
+  coordinator = await startCoordinator('https://elsewhere.example');
+  coordinator.population = 'readers';
+  await cp(EXAMPLE, folder, { recursive: true });
+  await cp(packageFolder, `${folder}/folkmoot`, { recursive: true });
+  const settings = { coordinator: coordinator.url, enrolmentToken: await coordinator.token() };
+  await writeFile(`${folder}/settings.mjs`, `export const settings = ${JSON.stringify(settings)};\n`);
+  browser = await openBrowser({ extension: folder });
+});
+after(async () => {
+  await browser?.close();
+  await coordinator?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Opens the popup as a page. Chromium has no way to press the button of the toolbar. */
+async function openPopup() {
+  const [worker = await browser.context.waitForEvent('serviceworker')] = browser.context.serviceWorkers();
+  const popup = await browser.page(new URL('popup.html', worker.url()).href);
+  await popup.getByText('Ratings:').waitFor();
+  return popup;
+}
+
+test('an extension trains while its popup is closed, and then knows what is worth reading', { timeout: 120_000 }, async () => {
+  const model = `${root}examples/models/logistic_regression.onnx`;
+  const { id } = await coordinator.command('task', 'create', `${EXAMPLE}/task.toml`, '--model', model, '--activate');
+  let popup = await openPopup();
+  await popup.getByText('There is no model before the first round.').waitFor();
+  for (const [titles, button] of [
+    [LIKED, 'Worth reading'],
+    [DISLIKED, 'Not worth it'],
+  ]) {
+    for (const [index, title] of titles.entries()) {
+      await popup.getByLabel('This page').fill(title);
+      await popup.getByRole('button', { name: button }).click();
+      const ratings = (titles === LIKED ? 0 : LIKED.length) + index + 1;
+      await popup.getByText(`Ratings: ${ratings}.`).waitFor();
+    }
+  }
+  assert.deepEqual(await coordinator.rounds(id), [], 'nothing is trained without consent');
+  await popup.getByRole('checkbox').check();
+  await popup.close();
+
+  await until(async () => ((await coordinator.rounds(id)).length === 10 ? true : null), 60);
+  popup = await openPopup();
+  assert.equal(await popup.getByRole('checkbox').isChecked(), true);
+  await popup.getByText('Ratings: 8. Rounds: 10.').waitFor();
+  assert.ok((await guess(popup, 'Compiler internals')) > 60);
+  assert.ok((await guess(popup, 'Celebrity diets')) < 40);
+  await popup.getByRole('checkbox').uncheck();
+  await popup.getByText('Stopped.').waitFor();
+});
+
+/** Returns the percentage that the popup shows for a title. */
+async function guess(popup, title) {
+  const shown = popup.locator('#guess');
+  const before = await shown.textContent();
+  await popup.getByLabel('This page').fill(title);
+  return until(async () => {
+    const text = await shown.textContent();
+    return text === before ? null : Number(text.match(/(\d+) %/)[1]);
+  });
+}
