@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use folkmoot_client::read_model_file;
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_inference::InferenceModel;
-use folkmoot_protocol::{ClassReport, Metric, MetricValues};
+use folkmoot_protocol::{ClassReport, Metric, MetricValues, TableLabel};
 use serde::Serialize;
 
 use super::{
@@ -39,6 +39,9 @@ struct Evaluation {
     metrics: MetricValues,
     /// `None` if labels are not class numbers.
     classes: Option<ClassReport>,
+    /// The names of the classes, if the model's table schema has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    class_names: Vec<String>,
 }
 
 /// Evaluates a model on local data: the loss, and every metric that the labels allow. A table is encoded by the schema in
@@ -70,6 +73,10 @@ fn evaluate(path: &Path, examples: &ExamplesArgs, output: Option<&str>) -> Resul
         own.check_examples(&examples, loss)
             .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
     }
+    let class_names = match schema.map(|schema| schema.label) {
+        Some(TableLabel::Class { classes, .. }) => classes,
+        _ => Vec::new(),
+    };
     let evaluation = model.evaluate_in_detail(&examples, loss).map_err(failed)?;
     let metrics = evaluation.values();
     Ok(Evaluation {
@@ -78,6 +85,7 @@ fn evaluate(path: &Path, examples: &ExamplesArgs, output: Option<&str>) -> Resul
         accuracy: metrics.get(Metric::Accuracy),
         metrics,
         classes: evaluation.class_report(),
+        class_names,
     })
 }
 
@@ -91,6 +99,10 @@ fn text(evaluation: &Evaluation) -> String {
     let has_row = |metric: Metric| matches!(metric, Metric::Loss | Metric::Accuracy);
     let others = evaluation.metrics.iter().filter(|(metric, _)| !has_row(*metric));
     let others = others.map(|(metric, value)| [metric.title().to_owned(), number(Some(value))]);
-    let classes = evaluation.classes.as_ref().map(class_tables).unwrap_or_default();
+    let classes = evaluation
+        .classes
+        .as_ref()
+        .map(|report| class_tables(report, &evaluation.class_names))
+        .unwrap_or_default();
     format!("{}{classes}", table(["METRIC", "VALUE"], known.into_iter().chain(others)))
 }

@@ -29,7 +29,7 @@ pub fn source(args: &ExamplesArgs) -> Result<Arc<dyn ExampleSource>, CliError> {
         Err(error) if is_described => return Err(unreadable(error)),
         Err(error) => match count_rows(&path, &options.limits) {
             Ok(row_count) => {
-                tracing::warn!(%error, "the client takes part only in tasks that have a table schema");
+                tracing::info!(because = %error, "only tasks with a table schema can read this table; the client takes part in those");
                 (row_count, None)
             }
             Err(_) => return Err(unreadable(error)),

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use folkmoot_api::privacy::{EntryKind, EntryView, ParticipationView, SettingsView};
 use folkmoot_privacy::{
     Delta,
-    ledger::{Entry, Spent, Totals},
+    ledger::{Entry, Event, Spent, Totals},
 };
 use folkmoot_protocol::{PopulationName, TaskId};
 use serde::Serialize;
@@ -17,6 +17,8 @@ use crate::{
 
 /// The number of digits of a digest that the table shows.
 const SHOWN_DIGITS: usize = 12;
+/// The delta of a population without a budget.
+const DELTA: f64 = 1e-6;
 
 /// The flags of `folkmoot privacy ledger`.
 #[derive(clap::Args)]
@@ -29,9 +31,9 @@ pub struct Args {
     /// List only entries after this one.
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     after: u64,
-    /// The delta at which every epsilon is computed.
-    #[arg(long, default_value = "1e-6", value_name = "DELTA", value_parser = delta)]
-    delta: Delta,
+    /// The delta at which every epsilon is computed. The default is that of the population's budget, or 1e-6 without one.
+    #[arg(long, value_name = "DELTA", value_parser = delta)]
+    delta: Option<Delta>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -94,6 +96,8 @@ struct Reader {
     entries: u64,
     tasks: Vec<TaskId>,
     totals: Totals,
+    /// The delta of the population's latest budget.
+    budget_delta: Option<Delta>,
 }
 
 impl Reader {
@@ -105,6 +109,9 @@ impl Reader {
             self.tasks.push(task_id);
         }
         self.totals.count(&entry.event);
+        if let Event::Settings(settings) = &entry.event {
+            self.budget_delta = settings.budget.map(|(_, delta)| delta);
+        }
     }
 
     fn keep(&mut self, view: EntryView, limit: usize) {
@@ -114,7 +121,12 @@ impl Reader {
         }
     }
 
-    fn report(self, population: PopulationName, delta: Delta) -> Result<Report, CliError> {
+    /// Returns the report with every epsilon at `delta`, or by default at the delta of the population's budget.
+    fn report(self, population: PopulationName, delta: Option<Delta>) -> Result<Report, CliError> {
+        let delta = match delta.or(self.budget_delta) {
+            Some(delta) => delta,
+            None => Delta::new(DELTA).map_err(|error| CliError::new(error.to_string()))?,
+        };
         let spent = |totals: &Totals| totals.spent(delta).map_err(|error| CliError::new(error.to_string()));
         let of_task = |task_id: &TaskId| {
             let totals = self.totals.of_task(*task_id);
@@ -211,7 +223,7 @@ mod tests {
             reader.keep(EntryView::of(&entry), 4);
         }
         let delta = Delta::new(1e-5).unwrap();
-        let report = reader.report("digits".parse().unwrap(), delta).unwrap();
+        let report = reader.report("digits".parse().unwrap(), Some(delta)).unwrap();
         let shown: Vec<u64> = report.entries.iter().map(|entry| entry.sequence).collect();
         assert_eq!((shown, report.entry_count), (vec![27, 28, 29, 30], 30));
         let [sampled, capped] = report.tasks.as_slice() else { panic!("there are two tasks") };

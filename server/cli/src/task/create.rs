@@ -48,7 +48,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let (model, onnx) = check::read_model(&args.model)?;
     let mut description = check::read_for(&args.description, Some(&model))??;
     let onnx = match &args.weights {
-        Some(file) => weights::put(&model, file)?.into(),
+        Some(file) => weights::put(&model, file)?,
         None => onnx,
     };
     let client = args.connection.connect()?;

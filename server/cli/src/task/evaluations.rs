@@ -89,7 +89,7 @@ fn details(evaluations: &[ClassEvaluationView]) -> String {
         let metrics = evaluation.metrics.iter().map(|(name, value)| [name.clone(), number(Some(*value))]);
         let mut part = format!("{heading}\n\n{}", table(["METRIC", "VALUE"], metrics));
         part.extend(evaluation.metrics_missing.iter().map(|why| format!("\n\n{why}")));
-        part.extend(classes.iter().map(class_tables));
+        part.extend(classes.iter().map(|report| class_tables(report, &[])));
         part
     });
     parts.collect::<Vec<_>>().join("\n\n")
