@@ -23,6 +23,7 @@ mod engine;
 mod full_disk;
 #[cfg(unix)]
 mod notifications;
+#[cfg(unix)]
 mod operator;
 mod private;
 mod rules;

@@ -142,6 +142,19 @@ impl NotificationConfig {
         self.webhooks.is_empty() && self.emails.is_empty()
     }
 
+    /// Returns a copy to print: without the paths of URLs, which can be secrets.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        let mut shown = self.clone();
+        for webhook in &mut shown.webhooks {
+            webhook.url = webhook.url.as_ref().map(|url| match Url::parse(url) {
+                Ok(url) => format!("{}/…", url.origin().ascii_serialization()),
+                Err(_) => "…".into(),
+            });
+        }
+        shown
+    }
+
     /// Validates the values. Reads no file and sends no request.
     ///
     /// # Errors

@@ -11,9 +11,9 @@ use crate::{
     board::{Board, ChannelState},
 };
 
-/// The pause after the first failure. It doubles with each further one.
+/// The pause of a channel after its first failure. It doubles with each further one.
 const PAUSE_MILLISECONDS: u64 = 10_000;
-/// The longest pause between two attempts.
+/// The longest pause of a channel.
 const PAUSE_MILLISECONDS_MAX: u64 = 30 * 60 * 1000;
 /// The time after the first attempt at which a notice is given up.
 const GIVE_UP_MILLISECONDS: u64 = 24 * 3600 * 1000;
@@ -23,7 +23,7 @@ const GIVE_UP_MILLISECONDS: u64 = 24 * 3600 * 1000;
 pub enum Outcome {
     /// Every channel has the notice, or was given up.
     Settled,
-    /// A channel failed. Deliver the notice again.
+    /// A channel has failed. Deliver the notice again.
     Waiting,
 }
 
@@ -33,15 +33,36 @@ struct Progress {
     since: Timestamp,
     /// The indices of the channels that are done with it.
     done: BTreeSet<usize>,
-    failures: u32,
-    next: Timestamp,
+    attempts: u32,
 }
 
-/// Tries every channel of a notice until it accepts. In the memory of one process: after a restart, channels may get a notice
-/// again.
+/// The latest failures of a channel, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failures {
+    count: u32,
+    /// The end of the pause.
+    until: Timestamp,
+}
+
+impl Failures {
+    /// Returns whether the pause is over. A pause that ends impossibly late is over, too: the clock was set back.
+    fn is_over(self, now: Timestamp) -> bool {
+        self.until <= now || self.until.0 > now.0.saturating_add(PAUSE_MILLISECONDS_MAX)
+    }
+
+    fn add(&mut self, now: Timestamp) {
+        let doubled = PAUSE_MILLISECONDS.saturating_mul(1 << self.count.min(16));
+        self.until = Timestamp(now.0.saturating_add(doubled.min(PAUSE_MILLISECONDS_MAX)));
+        self.count = self.count.saturating_add(1);
+    }
+}
+
+/// Tries every channel of a notice until it accepts. A channel that fails pauses, and all notices wait for it. In the memory of
+/// one process: after a restart, channels may get a notice again.
 #[derive(Debug)]
 pub struct Deliveries {
     channels: Channels,
+    failures: Vec<Failures>,
     open: BTreeMap<String, Progress>,
     states: Vec<ChannelState>,
     board: Arc<Board>,
@@ -50,9 +71,10 @@ pub struct Deliveries {
 impl Deliveries {
     /// Creates an empty record of deliveries.
     pub fn new(channels: Channels) -> Self {
-        let states = channels.all.iter().map(|_| ChannelState::default()).collect();
+        let count = channels.all.len();
         let board = Arc::new(Board::new(&channels));
-        Self { channels, open: BTreeMap::new(), states, board }
+        let (failures, states) = (vec![Failures::default(); count], vec![ChannelState::default(); count]);
+        Self { channels, failures, open: BTreeMap::new(), states, board }
     }
 
     /// The channels.
@@ -65,19 +87,29 @@ impl Deliveries {
         self.board.clone()
     }
 
-    /// Forgets the notices with other ids than these: their occasion has passed.
-    pub fn forget_others(&mut self, ids: &BTreeSet<&str>) {
-        self.open.retain(|id, _| ids.contains(id.as_str()));
+    /// Returns whether an attempt to deliver the notice with this id could achieve anything now.
+    pub fn is_due(&self, id: &str, now: Timestamp) -> bool {
+        let progress = self.open.get(id);
+        let is_open = |index: &usize| progress.is_none_or(|one| !one.done.contains(index));
+        (0..self.failures.len()).filter(is_open).any(|index| self.failures[index].is_over(now))
+    }
+
+    /// Returns the number of attempts to deliver the notice with this id. Deliver those with fewer attempts first: then a
+    /// notice that a channel refuses does not hold up others.
+    pub fn attempts(&self, id: &str) -> u32 {
+        self.open.get(id).map_or(0, |one| one.attempts)
+    }
+
+    /// Forgets the notices whose ids are not `current`: their occasion has passed.
+    pub fn forget_others(&mut self, current: impl Fn(&str) -> bool) {
+        self.open.retain(|id, _| current(id));
         self.publish();
     }
 
-    /// Sends the notice to the channels that want it and have not taken it, all at once, unless it is too early for another
-    /// attempt.
+    /// Sends the notice to the channels that want it, have not taken it and do not pause, all at once.
     pub async fn deliver(&mut self, notice: &Notice, now: Timestamp) -> Outcome {
         let mut progress = self.open.remove(&notice.id).unwrap_or_else(|| self.first(notice, now));
-        if progress.next <= now {
-            self.attempt(notice, &mut progress, now).await;
-        }
+        self.attempt(notice, &mut progress, now).await;
         let is_settled = progress.done.len() == self.channels.all.len();
         if !is_settled {
             self.open.insert(notice.id.clone(), progress);
@@ -89,21 +121,29 @@ impl Deliveries {
     fn first(&self, notice: &Notice, now: Timestamp) -> Progress {
         let all = self.channels.all.iter().enumerate();
         let unwanted = all.filter(|(_, channel)| !channel.wants(notice)).map(|(index, _)| index);
-        Progress { since: now, done: unwanted.collect(), failures: 0, next: now }
+        Progress { since: now, done: unwanted.collect(), attempts: 0 }
     }
 
     async fn attempt(&mut self, notice: &Notice, progress: &mut Progress, now: Timestamp) {
-        let todo = (0..self.channels.all.len()).filter(|index| !progress.done.contains(index));
+        // A repetition has the time of the first attempt.
+        let notice = &Notice { at: progress.since, ..notice.clone() };
+        let todo: Vec<usize> = (0..self.channels.all.len())
+            .filter(|index| !progress.done.contains(index) && self.failures[*index].is_over(now))
+            .collect();
         let send = async |index: usize| (index, self.channels.all[index].send(notice, now).await);
-        let sent = join_all(todo.map(send)).await;
+        let sent = join_all(todo.into_iter().map(send)).await;
         let is_late = now.0 >= progress.since.0.saturating_add(GIVE_UP_MILLISECONDS);
+        progress.attempts = progress.attempts.saturating_add(1);
         for (index, result) in sent {
             let (channel, notice) = (&self.channels.all[index].name, &notice.id);
-            let state = &mut self.states[index];
             match result {
-                Ok(()) => *state = ChannelState { delivered_at: Some(now), ..ChannelState::default() },
+                Ok(()) => {
+                    self.failures[index] = Failures::default();
+                    self.states[index] = ChannelState { delivered_at: Some(now), ..ChannelState::default() };
+                }
                 Err(error) => {
-                    state.error = Some(error.to_string());
+                    self.failures[index].add(now);
+                    self.states[index].error = Some(error.to_string());
                     if !is_late {
                         tracing::warn!(channel, notice, %error, "a notice was not delivered; it will be tried again");
                         continue;
@@ -113,14 +153,16 @@ impl Deliveries {
             }
             progress.done.insert(index);
         }
-        let doubled = PAUSE_MILLISECONDS.saturating_mul(1 << progress.failures.min(16));
-        progress.failures = progress.failures.saturating_add(1);
-        progress.next = Timestamp(now.0.saturating_add(doubled.min(PAUSE_MILLISECONDS_MAX)));
     }
 
     fn publish(&mut self) {
-        for (index, state) in self.states.iter_mut().enumerate() {
-            state.waiting = self.open.values().filter(|one| !one.done.contains(&index)).count() as u64;
+        let mut waiting = vec![0; self.states.len()];
+        for progress in self.open.values() {
+            let open = (0..waiting.len()).filter(|index| !progress.done.contains(index));
+            open.for_each(|index| waiting[index] += 1);
+        }
+        for (state, waiting) in self.states.iter_mut().zip(waiting) {
+            state.waiting = waiting;
         }
         self.board.update(&self.states);
     }

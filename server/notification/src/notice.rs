@@ -13,7 +13,7 @@ pub enum Event {
     TaskPaused,
     /// An active task has committed no version for a long time, or its last rounds were all abandoned.
     TaskStalled,
-    /// Nine tenths of a population's privacy budget are spent.
+    /// Nine tenths of a privacy budget are spent: of the task, or of its population.
     BudgetNearlySpent,
     /// Somebody tests a channel.
     Test,
@@ -52,13 +52,13 @@ pub struct Notice {
     pub id: String,
     /// The occasion.
     pub event: Event,
-    /// The time of the notice.
+    /// The time of the notice. Deliveries replace it with the time of the first attempt.
     pub at: Timestamp,
     /// The organisation's name.
     pub organisation: String,
     /// The population's name. Absent in a test.
     pub population: Option<String>,
-    /// The task, unless the notice is about a population.
+    /// The task. Absent in a test.
     pub task: Option<TaskName>,
     /// A short title, for example `digits was paused`.
     pub title: String,
@@ -149,7 +149,8 @@ impl Notice {
     }
 }
 
-/// Escapes the three characters that Slack's markup gives a meaning.
+/// Escapes the three characters that Slack's markup gives a meaning. An invisible space after `@` keeps names from calling
+/// people.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('@', "@\u{200b}")
 }

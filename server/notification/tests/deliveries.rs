@@ -56,8 +56,10 @@ mod deliveries {
         let mut config = webhook("program", &recipient);
         config["secret_variable"] = "SECRET".into();
         let mut deliveries = deliveries(json!({ "webhooks": [config] }));
-        assert_eq!(deliveries.deliver(&notice(), later(2000)).await, Outcome::Settled);
-        let [received]: [Received; 1] = recipient.received().try_into().unwrap();
+        recipient.answer([500, 204]);
+        assert_eq!(deliveries.deliver(&notice(), NOW).await, Outcome::Waiting);
+        assert_eq!(deliveries.deliver(&notice(), later(12_000)).await, Outcome::Settled);
+        let [_, received]: [Received; 2] = recipient.received().try_into().unwrap();
         assert_eq!(received.head[0], "POST /hook?token=x HTTP/1.1");
         let expected = json!({
             "type": "task_paused",
@@ -74,9 +76,9 @@ mod deliveries {
         });
         assert_eq!(serde_json::from_str::<Value>(&received.body).unwrap(), expected);
         // The signature covers the time of the attempt, and not that of the event.
-        assert_eq!(received.header("webhook-timestamp"), Some("1700000002"));
+        assert_eq!(received.header("webhook-timestamp"), Some("1700000012"));
         let key = hmac::Key::new(hmac::HMAC_SHA256, &[7; 32]);
-        let signed = format!("task_paused-1-2.1700000002.{}", received.body);
+        let signed = format!("task_paused-1-2.1700000012.{}", received.body);
         let signature = received.header("webhook-signature").unwrap().strip_prefix("v1,").unwrap();
         hmac::verify(&key, signed.as_bytes(), &STANDARD.decode(signature).unwrap()).unwrap();
     }
@@ -89,6 +91,7 @@ mod deliveries {
         let mut deliveries = deliveries(json!({ "webhooks": [config] }));
         assert_eq!(deliveries.deliver(&notice(), NOW).await, Outcome::Settled);
         let body: Value = serde_json::from_str(&recipient.received()[0].body).unwrap();
+        assert_eq!(Notice { cause: "@all".into(), ..notice() }.chat().matches("@\u{200b}all").count(), 1);
         let text = "*&lt;digits&gt;  was paused*\nMost updates were refused.\nLower the learning rate.\n\
                     <https://fl.example/console/tasks/1|Open the console>";
         assert_eq!(body, json!({ "text": text }));
@@ -157,6 +160,44 @@ mod deliveries {
         assert_eq!(ids, ["task_paused-1-2"; 3]);
         let state = board.channels()[1].state.clone();
         assert_eq!((state.delivered_at, state.error, state.waiting), (Some(later(30_000)), None, 0));
+    }
+
+    #[tokio::test]
+    async fn a_refused_notice_does_not_hold_up_others() {
+        let recipient = Recipient::web().await;
+        recipient.answer([400]);
+        let mut deliveries = deliveries(json!({ "webhooks": [webhook("one", &recipient)] }));
+        let other = Notice { id: "other".into(), ..notice() };
+        assert!(deliveries.is_due("other", NOW));
+        assert_eq!(deliveries.deliver(&notice(), NOW).await, Outcome::Waiting);
+        // The channel pauses for all notices.
+        assert!(!deliveries.is_due("other", later(9_999)) && deliveries.is_due("other", later(10_000)));
+        assert_eq!(
+            [&notice().id, "other"].map(|id| deliveries.attempts(id)),
+            [1, 0],
+            "the other one goes first"
+        );
+        assert_eq!(deliveries.deliver(&other, later(10_000)).await, Outcome::Settled);
+        assert!(deliveries.is_due(&notice().id, later(10_001)), "a success ends the pause");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_ends_a_pause() {
+        let recipient = Recipient::web().await;
+        recipient.answer([500]);
+        let mut deliveries = deliveries(json!({ "webhooks": [webhook("one", &recipient)] }));
+        assert_eq!(deliveries.deliver(&notice(), NOW).await, Outcome::Waiting);
+        let earlier = Timestamp(NOW.0 - 24 * HOUR);
+        assert_eq!(deliveries.deliver(&notice(), earlier).await, Outcome::Settled);
+        let times = recipient.received().into_iter().map(|one| {
+            let body: Value = serde_json::from_str(&one.body).unwrap();
+            body["timestamp"].as_str().unwrap().to_owned()
+        });
+        assert_eq!(
+            times.collect::<Vec<_>>(),
+            ["2023-11-14T22:13:20.123Z"; 2],
+            "a repetition has the first time"
+        );
     }
 
     #[tokio::test]
@@ -230,6 +271,10 @@ mod deliveries {
             (json!({ "emails": [with(&mail, "to", json!([]))] }), "emails.m.to"),
             (json!({ "emails": [with(&mail, "from", json!("nobody"))] }), "emails.m.from"),
         ];
+        let shown = serde_json::from_value::<NotificationConfig>(
+            json!({ "webhooks": [{ "name": "a", "url": "https://a.example/b/c" }] }),
+        );
+        assert_eq!(shown.unwrap().without_secrets().webhooks[0].url.as_deref(), Some("https://a.example/…"));
         for (config, key) in refused {
             let config: NotificationConfig = serde_json::from_value(config).unwrap();
             assert_eq!(config.check().unwrap_err().key, key);

@@ -217,8 +217,8 @@ impl Host {
         let closing = || Stage::Closing.reached(stages.clone());
         let server = tokio::spawn(serve(listener, http::router(app), config.limits, closing()));
         let meter = tokio::spawn(metering::run(coordinator.clone(), clock.clone(), closing()));
-        let watch = Watch::new(coordinator.clone(), holder.clone(), deliveries);
-        let watch = tokio::spawn(watch.run(clock.clone(), closing()));
+        let watch = Watch::new(coordinator.clone(), holder.clone(), clock.clone(), deliveries);
+        let watch = tokio::spawn(watch.run(closing()));
         let driver_config = DriverConfig { holder, tick: config.tick };
         let (give_up, given_up) = oneshot::channel();
         let (shared, drained) = (coordinator.clone(), stages.clone());

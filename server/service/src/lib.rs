@@ -13,4 +13,4 @@ pub mod http;
 mod metering;
 mod processes;
 pub mod stage;
-mod watch;
+pub mod watch;

@@ -3,3 +3,5 @@
 // Lints let `unwrap` pass only in such modules.
 #[cfg(test)]
 mod admin;
+#[cfg(test)]
+mod watch;

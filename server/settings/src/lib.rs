@@ -154,10 +154,11 @@ impl Config {
         }
     }
 
-    /// Returns a copy to print, without the password in the database URL.
+    /// Returns a copy to print, without the password in the database URL and without the paths of webhooks.
     pub fn without_secrets(&self) -> Self {
         let database = DatabaseConfig { url: self.database.url.as_deref().map(server::without_password) };
-        Self { database, ..self.clone() }
+        let notifications = self.notifications.without_secrets();
+        Self { database, notifications, ..self.clone() }
     }
 }
 

@@ -132,7 +132,7 @@ pub enum KindOutcome {
 pub struct WatchedTask {
     /// The task.
     pub task: TaskRecord,
-    /// The version after which people were told that the task stands still. `None` if they were not.
+    /// The latest standstill that people were told of. `None` if there was none.
     pub told_stall: Option<u64>,
     /// True if people were told that the task's privacy budget is nearly spent.
     pub told_budget: bool,

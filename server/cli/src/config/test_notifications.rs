@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use folkmoot_notification::{Channels, Event, Notice};
 use folkmoot_rounds::clock::system_clock;
+use folkmoot_service::host::near;
 use futures::future::join_all;
 use serde::Serialize;
 
@@ -38,8 +39,10 @@ struct Tested {
 /// If a channel did not take it, or there is no channel.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let config = super::load(args.config.as_deref())?;
-    let url = config.sign_in.url.as_deref().unwrap_or("https://127.0.0.1:8443");
-    let channels = Channels::new(&config.notifications, url, &|name| std::env::var(name).ok())
+    let host = config.host_config();
+    let scheme = if host.has_tls { "https" } else { "http" };
+    let url = config.sign_in.url.clone().unwrap_or_else(|| format!("{scheme}://{}", near(host.listen)));
+    let channels = Channels::new(&config.notifications, &url, &|name| std::env::var(name).ok())
         .map_err(|error| CliError::new(error.to_string()))?;
     let is_chosen = |name: &str| args.channel.as_deref().is_none_or(|chosen| chosen == name);
     let chosen: Vec<_> = channels.all.iter().filter(|channel| is_chosen(&channel.name)).collect();

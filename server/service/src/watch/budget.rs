@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use folkmoot_notification::Event;
-use folkmoot_protocol::{TaskId, saturating::to_whole};
+use folkmoot_protocol::TaskId;
 use folkmoot_rounds::{coordinator::Coordinator, privacy::Budget};
 use folkmoot_storage::{ModelVersionRepository, SqlStorage, StorageError, WatchedTask};
 
@@ -20,7 +20,7 @@ pub(super) async fn occasion(
     looked_at: &mut BTreeMap<TaskId, u64>,
 ) -> Result<Option<Occasion>, StorageError> {
     let task = &watched.task;
-    if task.description.privacy.is_none() {
+    if task.description.privacy.is_none() || !writer.wants(task, Event::BudgetNearlySpent) {
         return Ok(None);
     }
     let latest = coordinator.storage.latest_model_version(task.id).await?;
@@ -31,7 +31,7 @@ pub(super) async fn occasion(
     let Some(budget) = Budget::of(coordinator, task).await? else { return Ok(None) };
     // Where clients add the noise, the whole task is charged before its first update.
     let is_charged_once = task.description.privacy.is_added_by_clients();
-    let own = (!is_charged_once).then(|| (budget.by_task.epsilon.get(), budget.epsilon.get()));
+    let own = (!is_charged_once).then(|| (budget.by_lineage.epsilon.get(), budget.epsilon.get()));
     let common = budget.of_population_budget.zip(budget.population.budget);
     let common = common.map(|(spent, budget)| (spent.epsilon.get(), budget.epsilon.get()));
     let is_near = |(spent, whole): (f64, f64)| spent >= NEARLY * whole;
@@ -58,6 +58,6 @@ pub(super) async fn occasion(
             "The task ends before it would exceed the budget, so nothing needs to be done to keep the promise.".into(),
         ),
     };
-    let notice = writer.notice(task, Event::BudgetNearlySpent, to_whole(whole * 1000.0), message);
+    let notice = writer.notice(task, Event::BudgetNearlySpent, version, message);
     Ok(Some(Occasion { notice, told: Told::Budget(task.id) }))
 }

@@ -1,15 +1,12 @@
 //! Watches tasks, and tells people what needs them: a task that was paused, has finished or stands still, and a privacy budget
 //! that is nearly spent.
 //!
-//! Nothing is remembered but what people were told, in the database. Each pass compares that with the tasks, and delivers
-//! the difference. So a notice outlives crashes, and of several processes any may deliver it; a lease lets only one of them
-//! do it at a time.
+//! The database records what people were told. Each pass compares that with the tasks, and delivers the difference. So a
+//! notice outlives crashes, and any process may deliver it; a lease lets only one of them do it at a time.
 
 mod budget;
 mod stall;
 mod state;
-#[cfg(test)]
-mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use self::state::News;
 use folkmoot_edge::ServeError;
 use folkmoot_notification::{Channels, Deliveries, Event, Notice, Outcome, TaskName};
 use folkmoot_protocol::{OrganisationId, TaskId, Timestamp};
@@ -28,12 +26,14 @@ use folkmoot_storage::{LeaseRepository, SqlStorage, StorageError, TaskRecord};
 const INTERVAL: Duration = Duration::from_secs(2);
 /// The interval at which active tasks are looked at, in milliseconds.
 const LOOK_MILLISECONDS: u64 = 60_000;
-/// The largest number of changes in a pass. The others follow in the next one.
-const CHANGES_MAX: u32 = 1000;
+/// The number of changes in a page.
+const PAGE: u32 = 500;
 /// The lease of the process that delivers.
 const LEASE: &str = "notices";
-/// The duration of the lease, in milliseconds. It is renewed with every notice.
-const LEASE_MILLISECONDS: u64 = 60_000;
+/// The duration of the lease, in milliseconds: longer than three looks, so that a notice is tried by one process.
+const LEASE_MILLISECONDS: u64 = 200_000;
+/// The lease is renewed when this much of it is left, in milliseconds. An attempt takes at most half a minute.
+const RENEW_MILLISECONDS: u64 = 100_000;
 
 /// A notice, and what to record when it is delivered.
 struct Occasion {
@@ -53,39 +53,77 @@ enum Told {
 pub struct Watch {
     coordinator: Arc<Coordinator>,
     holder: String,
+    clock: Clock,
     deliveries: Deliveries,
     /// The version of each private task whose budget was looked at last.
     looked_at: BTreeMap<TaskId, u64>,
-    next_look: Timestamp,
+    /// The notices of the last look that were not delivered.
+    looked: Vec<Occasion>,
+    last_look: Option<Timestamp>,
+    /// The end of this process's lease.
+    held_until: Timestamp,
 }
 
 impl Watch {
     /// Creates a watch of the process `holder`.
-    pub fn new(coordinator: Arc<Coordinator>, holder: String, deliveries: Deliveries) -> Self {
-        let (looked_at, next_look) = (BTreeMap::new(), Timestamp(0));
-        Self { coordinator, holder, deliveries, looked_at, next_look }
+    pub fn new(coordinator: Arc<Coordinator>, holder: String, clock: Clock, deliveries: Deliveries) -> Self {
+        Self {
+            coordinator,
+            holder,
+            clock,
+            deliveries,
+            looked_at: BTreeMap::new(),
+            looked: Vec::new(),
+            last_look: None,
+            held_until: Timestamp(0),
+        }
     }
 
-    /// Watches until `closed`.
+    /// Watches until `closed`, then gives the lease back.
     ///
     /// # Errors
     /// Never; the type is that of the coordinator's other tasks.
-    pub async fn run(mut self, clock: Clock, closed: impl Future<Output = ()>) -> Result<(), ServeError> {
+    pub async fn run(mut self, closed: impl Future<Output = ()>) -> Result<(), ServeError> {
         let mut closed = pin!(closed);
+        // A shutdown does not wait for a mail server: the next start delivers again.
+        tokio::select! {
+            () = self.watch() => {}
+            () = &mut closed => {}
+        }
+        if self.held_until.0 > 0
+            && let Err(error) = self.coordinator.storage.release_lease(LEASE, &self.holder).await
+        {
+            tracing::debug!(%error, "the lease of the notices expires by itself");
+        }
+        Ok(())
+    }
+
+    async fn watch(&mut self) {
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        self.warn_of_strangers().await;
         loop {
-            tokio::select! {
-                _ = ticks.tick() => {}
-                () = &mut closed => return Ok(()),
+            ticks.tick().await;
+            if let Err(error) = self.pass().await {
+                tracing::warn!(%error, "could not look for notices; the next attempt follows soon");
             }
-            // A shutdown does not wait for a mail server: the next start delivers again.
-            tokio::select! {
-                passed = self.pass(clock()) => if let Err(error) = passed {
-                    tracing::warn!(%error, "could not look for notices; the next attempt follows at once");
-                },
-                () = &mut closed => return Ok(()),
-            }
+        }
+    }
+
+    /// Warns of channels of organisations that do not exist: nobody would get their notices.
+    async fn warn_of_strangers(&self) {
+        let Ok(database) = self.coordinator.storage.database() else { return };
+        let Ok(organisations) = database.organisations().await else { return };
+        let is_known = |name: &str| organisations.iter().any(|one| one.name == name);
+        for channel in
+            self.deliveries.channels().all.iter().filter(|channel| !is_known(&channel.organisation))
+        {
+            let (name, organisation) = (&channel.name, &channel.organisation);
+            tracing::warn!(
+                channel = name,
+                organisation,
+                "a channel for notices is of an organisation that does not exist (yet)"
+            );
         }
     }
 
@@ -93,67 +131,113 @@ impl Watch {
     ///
     /// # Errors
     /// Fails if the storage fails.
-    pub async fn pass(&mut self, now: Timestamp) -> Result<(), StorageError> {
+    pub async fn pass(&mut self) -> Result<(), StorageError> {
         let coordinator = self.coordinator.clone();
         let database = coordinator.storage.database()?;
-        let mut occasions = self.changes(database, now).await?;
-        if now >= self.next_look && !self.deliveries.channels().all.is_empty() {
-            occasions.extend(self.look(database, now).await?);
-            self.next_look = Timestamp(now.0.saturating_add(LOOK_MILLISECONDS));
-            let current: BTreeSet<&str> = occasions.iter().map(|one| one.notice.id.as_str()).collect();
-            self.deliveries.forget_others(&current);
-        }
-        for Occasion { notice, told } in occasions {
-            let until = Timestamp(now.0.saturating_add(LEASE_MILLISECONDS));
-            if !coordinator.storage.acquire_lease(LEASE, &self.holder, now, until).await? {
-                break;
-            }
-            if self.deliveries.deliver(&notice, now).await == Outcome::Settled {
-                record(database, told).await?;
-            }
-        }
+        let changes = self.changes(database).await?;
+        self.deliver(database, changes).await?;
+        self.look(database).await?;
+        let looked = std::mem::take(&mut self.looked);
+        self.looked = self.deliver(database, looked).await?;
         Ok(())
     }
 
-    /// Returns the changes of states that are worth a notice, and records that the others are not.
-    async fn changes(&self, database: &SqlStorage, now: Timestamp) -> Result<Vec<Occasion>, StorageError> {
-        let mut occasions = Vec::new();
-        let tasks = database.untold_tasks(CHANGES_MAX).await?;
-        if tasks.is_empty() {
-            return Ok(occasions);
+    /// Takes or renews the lease. Returns whether this process has it.
+    async fn has_lease(&mut self) -> Result<bool, StorageError> {
+        let now = (self.clock)();
+        let is_fresh = self.held_until.0 > now.0.saturating_add(RENEW_MILLISECONDS);
+        let is_plausible = self.held_until.0 <= now.0.saturating_add(LEASE_MILLISECONDS);
+        if is_fresh && is_plausible {
+            return Ok(true);
         }
-        let writer = Writer::of(self.deliveries.channels(), database, now).await?;
-        for task in tasks {
-            let told = Told::State(task.id, task.revision);
-            match state::notice(&self.coordinator.storage, &writer, &task).await? {
-                Some(notice) => occasions.push(Occasion { notice, told }),
-                None => record(database, told).await?,
-            }
-        }
-        Ok(occasions)
+        let until = Timestamp(now.0.saturating_add(LEASE_MILLISECONDS));
+        let is_taken = self.coordinator.storage.acquire_lease(LEASE, &self.holder, now, until).await?;
+        self.held_until = if is_taken { until } else { Timestamp(0) };
+        Ok(is_taken)
     }
 
-    /// Looks at the active tasks: which stand still, and which have nearly spent their budget.
-    async fn look(&mut self, database: &SqlStorage, now: Timestamp) -> Result<Vec<Occasion>, StorageError> {
+    /// Delivers notices whose channels do not pause, those with the fewest attempts first. Returns the others.
+    async fn deliver(
+        &mut self,
+        database: &SqlStorage,
+        mut occasions: Vec<Occasion>,
+    ) -> Result<Vec<Occasion>, StorageError> {
+        let mut rest = Vec::new();
+        occasions.sort_by_key(|one| self.deliveries.attempts(&one.notice.id));
+        for occasion in occasions {
+            let is_due = self.deliveries.is_due(&occasion.notice.id, (self.clock)());
+            if !is_due || !self.has_lease().await? {
+                rest.push(occasion);
+                continue;
+            }
+            match self.deliveries.deliver(&occasion.notice, (self.clock)()).await {
+                Outcome::Settled => record(database, occasion.told).await?,
+                Outcome::Waiting => rest.push(occasion),
+            }
+        }
+        Ok(rest)
+    }
+
+    /// Returns the changes of states that are worth a notice now, and records that the others are not.
+    async fn changes(&mut self, database: &SqlStorage) -> Result<Vec<Occasion>, StorageError> {
         let mut occasions = Vec::new();
+        let mut after = None;
+        loop {
+            let tasks = database.untold_tasks(PAGE, after).await?;
+            after = tasks.last().map(|task| task.id);
+            if after.is_none() || !self.has_lease().await? {
+                return Ok(occasions);
+            }
+            let now = (self.clock)();
+            let writer = Writer::of(self.deliveries.channels(), database, now).await?;
+            for task in tasks {
+                let told = Told::State(task.id, task.revision);
+                let Some(news) = News::of(&writer, &task) else {
+                    record(database, told).await?;
+                    continue;
+                };
+                if self.deliveries.is_due(&notice_id(news.event(), &task, task.revision), now) {
+                    let notice = news.notice(&self.coordinator.storage, &writer, &task).await?;
+                    occasions.push(Occasion { notice, told });
+                }
+            }
+        }
+    }
+
+    /// Looks every minute which active tasks stand still, and which have nearly spent their budget. A task that cannot be
+    /// looked at does not keep the others from it.
+    async fn look(&mut self, database: &SqlStorage) -> Result<(), StorageError> {
+        let now = (self.clock)();
+        let is_early = self.last_look.is_some_and(|last| now.0.wrapping_sub(last.0) < LOOK_MILLISECONDS);
+        if is_early || self.deliveries.channels().all.is_empty() || !self.has_lease().await? {
+            return Ok(());
+        }
+        self.last_look = Some(now);
         let watched = database.watched_tasks().await?;
-        if watched.is_empty() {
-            return Ok(occasions);
-        }
-        self.looked_at.retain(|id, _| watched.iter().any(|watched| watched.task.id == *id));
+        let active: BTreeSet<TaskId> = watched.iter().map(|watched| watched.task.id).collect();
+        self.looked_at.retain(|id, _| active.contains(id));
         let writer = Writer::of(self.deliveries.channels(), database, now).await?;
-        for watched in watched {
-            if writer.wants(&watched.task, Event::TaskStalled) {
-                occasions.extend(stall::occasion(&self.coordinator, database, &writer, &watched).await?);
-            }
-            if writer.wants(&watched.task, Event::BudgetNearlySpent) {
-                let looked_at = &mut self.looked_at;
-                occasions.extend(
-                    budget::occasion(&self.coordinator, database, &writer, &watched, looked_at).await?,
-                );
+        self.looked.clear();
+        for watched in &watched {
+            let stall = stall::occasion(&self.coordinator, database, &writer, watched).await;
+            let budget =
+                budget::occasion(&self.coordinator, database, &writer, watched, &mut self.looked_at).await;
+            for occasion in [stall, budget] {
+                match occasion {
+                    Ok(occasion) => self.looked.extend(occasion),
+                    Err(error) => {
+                        tracing::warn!(task = %watched.task.id, %error, "could not look whether a task needs a notice");
+                    }
+                }
             }
         }
-        Ok(occasions)
+        let looked: BTreeSet<String> = self.looked.iter().map(|one| one.notice.id.clone()).collect();
+        // Changes of states are never out of date.
+        let is_state = |id: &str| {
+            [Event::TaskCompleted, Event::TaskPaused].iter().any(|event| id.starts_with(event.name()))
+        };
+        self.deliveries.forget_others(|id| is_state(id) || looked.contains(id));
+        Ok(())
     }
 }
 
@@ -170,6 +254,10 @@ struct Writer<'a> {
     channels: &'a Channels,
     organisations: BTreeMap<OrganisationId, String>,
     now: Timestamp,
+}
+
+fn notice_id(event: Event, task: &TaskRecord, number: u64) -> String {
+    format!("{}-{}-{number}", event.name(), task.id)
 }
 
 /// The sentences of a notice.
@@ -191,11 +279,11 @@ impl<'a> Writer<'a> {
         self.organisations.get(&task.organisation_id).is_some_and(|name| self.channels.want(name, event))
     }
 
-    /// Writes a notice about a task. `occasion` tells apart events of the same kind. Call it only for an event that somebody
+    /// Writes a notice about a task. `number` tells apart events of the same kind. Call it only for an event that somebody
     /// wants.
-    fn notice(&self, task: &TaskRecord, event: Event, occasion: u64, message: Message) -> Notice {
+    fn notice(&self, task: &TaskRecord, event: Event, number: u64, message: Message) -> Notice {
         Notice {
-            id: format!("{}-{}-{occasion}", event.name(), task.id),
+            id: notice_id(event, task, number),
             event,
             at: self.now,
             organisation: self.organisations.get(&task.organisation_id).cloned().unwrap_or_default(),

@@ -8,7 +8,7 @@ use super::{Message, Occasion, Told, Writer};
 /// The number of failed rounds in a row after which a task counts as stalled.
 const ROUNDS: u64 = 3;
 
-/// Returns a notice if the task stands still and nobody was told since its last version.
+/// Returns a notice if the task stands still and nobody was told of this standstill.
 pub(super) async fn occasion(
     coordinator: &Coordinator,
     database: &SqlStorage,
@@ -17,9 +17,14 @@ pub(super) async fn occasion(
 ) -> Result<Option<Occasion>, StorageError> {
     let task = &watched.task;
     let TaskState::Active { after_round } = task.state else { return Ok(None) };
+    if !writer.wants(task, Event::TaskStalled) {
+        return Ok(None);
+    }
     let latest = coordinator.storage.latest_model_version(task.id).await?;
     let version = latest.map_or(0, |version| version.number);
-    if watched.told_stall == Some(version) {
+    // A new version ends a standstill, and so does an operator who resumes the task. Neither number ever decreases.
+    let standstill = version.saturating_add(after_round);
+    if watched.told_stall == Some(standstill) {
         return Ok(None);
     }
     let (failed, _) = coordinator.storage.abandoned_in_a_row(task.id, after_round).await?;
@@ -31,8 +36,8 @@ pub(super) async fn occasion(
     let rounds = coordinator.storage.rounds(task.id, 2, None).await?;
     let reason = rounds.iter().find_map(|record| record.round.phase.outcome().reason);
     let message = message(&task.description.name, failed, waited / 60_000, reason);
-    let notice = writer.notice(task, Event::TaskStalled, version, message);
-    Ok(Some(Occasion { notice, told: Told::Stall(task.id, version) }))
+    let notice = writer.notice(task, Event::TaskStalled, standstill, message);
+    Ok(Some(Occasion { notice, told: Told::Stall(task.id, standstill) }))
 }
 
 fn message(name: &str, failed: u64, minutes: u64, reason: Option<AbandonReason>) -> Message {

@@ -1,34 +1,59 @@
-use folkmoot_coordinator::task::{StopReason, TaskState};
+use folkmoot_coordinator::task::{PauseReason, StopReason, TaskState};
 use folkmoot_notification::{Event, Notice};
 use folkmoot_storage::{RoundRepository, Storage, StorageError, TaskRecord};
 
 use super::{Message, Writer};
 use crate::http::pause_view;
 
-/// Writes a notice about the state of a task. `None` if nobody wants one: changes by operators are no news.
-pub(super) async fn notice(
-    storage: &Storage,
-    writer: &Writer<'_>,
-    task: &TaskRecord,
-) -> Result<Option<Notice>, StorageError> {
-    let name = &task.description.name;
-    let (event, message) = match &task.state {
-        TaskState::Completed { reason } if writer.wants(task, Event::TaskCompleted) => {
-            let (_, committed) = storage.round_counts(task.id).await?;
-            (Event::TaskCompleted, completed(name, *reason, committed))
+/// A state of a task that is worth a notice.
+#[derive(Clone, Copy)]
+pub(super) enum News {
+    Completed(StopReason),
+    Paused(PauseReason),
+}
+
+impl News {
+    /// Returns the news in a task's state, if somebody wants them. People know what they have changed themselves.
+    pub fn of(writer: &Writer<'_>, task: &TaskRecord) -> Option<Self> {
+        let news = match task.state {
+            TaskState::Completed { reason } => Self::Completed(reason),
+            TaskState::Paused { reason: Some(reason), .. } => Self::Paused(reason),
+            _ => return None,
+        };
+        writer.wants(task, news.event()).then_some(news)
+    }
+
+    pub fn event(self) -> Event {
+        match self {
+            Self::Completed(_) => Event::TaskCompleted,
+            Self::Paused(_) => Event::TaskPaused,
         }
-        TaskState::Paused { reason: Some(reason), .. } if writer.wants(task, Event::TaskPaused) => {
-            let view = pause_view(storage, task, reason).await?;
-            let message = Message {
-                title: format!("{name} was paused"),
-                cause: format!("The coordinator paused the task: {}.", view.reason),
-                remedy: Some(view.remedy),
-            };
-            (Event::TaskPaused, message)
-        }
-        _ => return Ok(None),
-    };
-    Ok(Some(writer.notice(task, event, task.revision, message)))
+    }
+
+    /// Writes the notice.
+    pub async fn notice(
+        self,
+        storage: &Storage,
+        writer: &Writer<'_>,
+        task: &TaskRecord,
+    ) -> Result<Notice, StorageError> {
+        let name = &task.description.name;
+        let message = match self {
+            Self::Completed(reason) => {
+                let (_, committed) = storage.round_counts(task.id).await?;
+                completed(name, reason, committed)
+            }
+            Self::Paused(reason) => {
+                let view = pause_view(storage, task, &reason).await?;
+                Message {
+                    title: format!("{name} was paused"),
+                    cause: format!("The coordinator paused the task: {}.", view.reason),
+                    remedy: Some(view.remedy),
+                }
+            }
+        };
+        Ok(writer.notice(task, self.event(), task.revision, message))
+    }
 }
 
 fn completed(name: &str, reason: StopReason, rounds: u64) -> Message {

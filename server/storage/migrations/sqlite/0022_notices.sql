@@ -1,5 +1,4 @@
--- The state of a task that people were told of, the version after which they were told that the task stands still, and
--- whether they were told that its privacy budget is nearly spent. Nobody is told of what happened before.
+-- The revision of a task's state that people were told of, the latest standstill that they were told of, and whether they were told that its privacy budget is nearly spent. Nobody is told of what happened before.
 ALTER TABLE tasks ADD COLUMN told_revision INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tasks ADD COLUMN told_stall INTEGER;
 ALTER TABLE tasks ADD COLUMN told_budget INTEGER NOT NULL DEFAULT 0;

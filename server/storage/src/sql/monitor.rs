@@ -288,19 +288,27 @@ impl SqlStorage {
         query.fetch_all(&self.reader).await?.iter().map(work).collect()
     }
 
-    /// Lists tasks in all organisations whose state has changed since people were told of it, by id, at most `limit`.
-    pub async fn untold_tasks(&self, limit: u32) -> Result<Vec<TaskRecord>, StorageError> {
-        const SELECT: &str = "SELECT * FROM tasks WHERE told_revision < revision ORDER BY id LIMIT $1";
-        let rows = sqlx::query(SELECT).bind(i64::from(limit)).fetch_all(&self.reader).await?;
+    /// Lists tasks in all organisations whose state has changed since people were told of it, by id, at most `limit`. `after`
+    /// is the id of the last task on the previous page.
+    pub async fn untold_tasks(
+        &self,
+        limit: u32,
+        after: Option<TaskId>,
+    ) -> Result<Vec<TaskRecord>, StorageError> {
+        const SELECT: &str =
+            "SELECT * FROM tasks WHERE told_revision < revision AND id > $1 ORDER BY id LIMIT $2";
+        let after = after.map(|id| id.to_string()).unwrap_or_default();
+        let rows = sqlx::query(SELECT).bind(after).bind(i64::from(limit)).fetch_all(&self.reader).await?;
         rows.iter().map(task_of).collect()
     }
 
     /// Records that people were told of a task's state, or that there was nothing to tell.
     pub async fn tell_state(&self, id: TaskId, revision: u64) -> Result<(), StorageError> {
-        self.tell("UPDATE tasks SET told_revision = $2 WHERE id = $1", id, revision).await
+        self.tell("UPDATE tasks SET told_revision = $2 WHERE id = $1 AND told_revision < $2", id, revision)
+            .await
     }
 
-    /// Lists the active tasks of all organisations, by id.
+    /// Lists the active tasks of all organisations, by id, and what people were told of them.
     pub async fn watched_tasks(&self) -> Result<Vec<WatchedTask>, StorageError> {
         const SELECT: &str = "SELECT * FROM tasks WHERE state_name = 'active' ORDER BY id";
         let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
@@ -315,9 +323,9 @@ impl SqlStorage {
         rows.iter().map(watched).collect()
     }
 
-    /// Records that people were told that a task stands still after this version.
-    pub async fn tell_stall(&self, id: TaskId, version: u64) -> Result<(), StorageError> {
-        self.tell("UPDATE tasks SET told_stall = $2 WHERE id = $1", id, version).await
+    /// Records that people were told of this standstill of a task.
+    pub async fn tell_stall(&self, id: TaskId, standstill: u64) -> Result<(), StorageError> {
+        self.tell("UPDATE tasks SET told_stall = $2 WHERE id = $1", id, standstill).await
     }
 
     /// Records whether people were told that a task's privacy budget is nearly spent.

@@ -240,7 +240,7 @@ pub(super) async fn a_change_of_state_is_told_once(storage: &Storage) -> Result<
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;
     let untold = async || -> Result<Option<u64>, StorageError> {
-        let tasks = database.untold_tasks(1000).await?;
+        let tasks = database.untold_tasks(1000, None).await?;
         Ok(tasks.iter().find(|other| other.id == task.id).map(|task| task.revision))
     };
     let watched = async || -> Result<_, StorageError> {
@@ -250,6 +250,7 @@ pub(super) async fn a_change_of_state_is_told_once(storage: &Storage) -> Result<
     assert_eq!((untold().await?, watched().await?), (None, None));
     storage.set_task_state(task.id, TaskState::ACTIVE, 0).await?;
     assert_eq!(untold().await?, Some(1));
+    assert!(!database.untold_tasks(1000, Some(task.id)).await?.iter().any(|other| other.id == task.id));
     let told = async |stall, budget| -> Result<(), StorageError> {
         let watched = watched().await?.map(|one| (one.task.revision, one.told_stall, one.told_budget));
         assert_eq!(watched, Some((1, stall, budget)));
@@ -257,6 +258,8 @@ pub(super) async fn a_change_of_state_is_told_once(storage: &Storage) -> Result<
     };
     told(None, false).await?;
     database.tell_state(task.id, 1).await?;
+    // Another process records an older state.
+    database.tell_state(task.id, 0).await?;
     database.tell_stall(task.id, 3).await?;
     database.tell_budget(task.id, true).await?;
     assert_eq!(untold().await?, None);

@@ -145,7 +145,7 @@ impl DatabaseReader {
         match checked {
             Ok(lines) => Ok(lines.into_iter().filter(|line| line != "ok").collect()),
             // SQLITE_CORRUPT: the damage ends the check itself.
-            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("11") => {
+            Err(sqlx::Error::Database(error)) if is_corrupt(error.code().as_deref()) => {
                 Ok(vec![error.to_string()])
             }
             Err(error) => Err(error.into()),
@@ -241,6 +241,11 @@ fn compare(begun: &[Begun], migrator: &Migrator) -> MigrationState {
     let is_begun = |version: &i64| begun.iter().any(|migration| migration.version == *version);
     state.pending = known.into_keys().filter(|version| !is_begun(version)).collect();
     state
+}
+
+/// Returns whether a code of SQLite is SQLITE_CORRUPT, or one of its extended codes.
+fn is_corrupt(code: Option<&str>) -> bool {
+    code.and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == 11)
 }
 
 #[cfg(test)]

@@ -1,3 +1,10 @@
+//! Tests of the watch over tasks, with a webhook that records what arrives.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
 use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::{
@@ -6,34 +13,38 @@ use folkmoot_coordinator::{
     task::{PauseReason, StopReason, TaskState},
 };
 use folkmoot_engine::onnx::build::mlp;
-use folkmoot_notification::{Channels, NotificationConfig, recipient::Recipient};
+use folkmoot_notification::{Channels, Deliveries, NotificationConfig, recipient::Recipient};
 use folkmoot_objects::BlobStore;
 use folkmoot_privacy::{Delta, Epsilon};
-use folkmoot_protocol::RoundId;
+use folkmoot_protocol::{OrganisationId, RoundId, TaskId, Timestamp};
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
+    clock::Clock,
+    coordinator::Coordinator,
     drivers::drive_task,
     privacy::{Budget, may_collect},
     registry,
 };
+use folkmoot_service::watch::Watch;
 use folkmoot_storage::{
     PopulationRepository, PrivacyChange, PrivacyOutcome, RoundRecord, RoundRepository, SqlOptions,
-    TaskRepository,
+    SqlStorage, TaskRepository,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
 
-use super::*;
-
 const START: Timestamp = Timestamp(1_700_000_000_000);
 const HOUR: u64 = 3_600_000;
+/// The duration of the lease of the process that delivers, in milliseconds.
+const LEASE: u64 = 200_000;
 
 /// A coordinator over a database in memory, with a webhook.
 struct Watched {
     coordinator: Arc<Coordinator>,
     organisation: OrganisationId,
     recipient: Recipient,
+    clock: Arc<AtomicU64>,
 }
 
 impl Watched {
@@ -46,16 +57,29 @@ impl Watched {
         let (blobs, log) = (BlobStore::in_memory(), RoundLog::in_memory());
         let chance = ChaCha20Rng::seed_from_u64(1);
         let coordinator = Arc::new(Coordinator::new(storage, blobs, log, chance));
-        Self { coordinator, organisation, recipient: Recipient::web().await }
+        let clock = Arc::new(AtomicU64::new(START.0));
+        Self { coordinator, organisation, recipient: Recipient::web().await, clock }
     }
 
     /// A process that begins to watch. With `hook` it has the webhook.
     fn watch(&self, hook: bool) -> Watch {
+        self.watch_of("process", hook)
+    }
+
+    fn watch_of(&self, holder: &str, hook: bool) -> Watch {
         let url = format!("http://127.0.0.1:{}/", self.recipient.port);
         let hooks = if hook { json!([{ "name": "hook", "url": url }]) } else { json!([]) };
         let config: NotificationConfig = serde_json::from_value(json!({ "webhooks": hooks })).unwrap();
         let channels = Channels::new(&config, "https://fl.example", &|_| None).unwrap();
-        Watch::new(self.coordinator.clone(), "process".into(), Deliveries::new(channels))
+        let moment = self.clock.clone();
+        let clock: Clock = Arc::new(move || Timestamp(moment.load(Ordering::Relaxed)));
+        Watch::new(self.coordinator.clone(), holder.into(), clock, Deliveries::new(channels))
+    }
+
+    /// Lets a process look at this time.
+    async fn pass(&self, watch: &mut Watch, now: Timestamp) {
+        self.clock.store(now.0, Ordering::Relaxed);
+        watch.pass().await.unwrap();
     }
 
     async fn task(&self, more: Value) -> TaskId {
@@ -132,12 +156,12 @@ async fn an_end_is_told_once_also_by_the_next_process() {
     let watched = Watched::new().await;
     let task = watched.task(json!({})).await;
     let mut watch = watched.watch(true);
-    watch.pass(START).await.unwrap();
+    watched.pass(&mut watch, START).await;
     assert_eq!(watched.told(), [], "a start is no news");
     watched.set(task, TaskState::Completed { reason: StopReason::Target }).await;
-    watch.pass(START).await.unwrap();
-    watch.pass(later(1)).await.unwrap();
-    watched.watch(true).pass(later(2)).await.unwrap();
+    watched.pass(&mut watch, START).await;
+    watched.pass(&mut watch, later(1)).await;
+    watched.pass(&mut watched.watch(true), later(2)).await;
     let cause = "Its metric reached the target. It has 0 rounds.".to_owned();
     let id = format!("task_completed-{task}-1");
     assert_eq!(watched.told(), [("task_completed".into(), "digits has finished".into(), cause, id)]);
@@ -150,13 +174,12 @@ async fn a_notice_that_nobody_took_is_delivered_by_the_next_process() {
     let reason = PauseReason::FailedCommits { rounds: 3, last_round: 7 };
     watched.set(task, TaskState::Paused { reason: Some(reason), after_round: 7 }).await;
     watched.recipient.answer([500]);
-    watched.watch(true).pass(START).await.unwrap();
-    // The first process was killed. Another one has the lease of the first for a minute.
-    let mut other = watched.watch(true);
-    other.holder = "other".into();
-    other.pass(later(1)).await.unwrap();
+    watched.pass(&mut watched.watch(true), START).await;
+    // The first process was killed. Its lease has not expired.
+    let mut other = watched.watch_of("other", true);
+    watched.pass(&mut other, later(1)).await;
     assert_eq!(watched.told().len(), 1);
-    other.pass(later(60_000)).await.unwrap();
+    watched.pass(&mut other, later(LEASE)).await;
     let told = watched.told();
     assert_eq!(told.len(), 2);
     assert_eq!(told[0], told[1], "a repetition can be recognised");
@@ -170,8 +193,8 @@ async fn what_happened_before_there_was_a_channel_is_not_told() {
     let watched = Watched::new().await;
     let task = watched.task(json!({})).await;
     watched.set(task, TaskState::Completed { reason: StopReason::Rounds }).await;
-    watched.watch(false).pass(START).await.unwrap();
-    watched.watch(true).pass(later(1)).await.unwrap();
+    watched.pass(&mut watched.watch(false), START).await;
+    watched.pass(&mut watched.watch(true), later(1)).await;
     assert_eq!(watched.told(), []);
 }
 
@@ -181,7 +204,7 @@ async fn changes_by_operators_are_not_told() {
     let task = watched.task(json!({})).await;
     for state in [TaskState::PAUSED, TaskState::ACTIVE, TaskState::Cancelled] {
         watched.set(task, state).await;
-        watched.watch(true).pass(START).await.unwrap();
+        watched.pass(&mut watched.watch(true), START).await;
     }
     assert_eq!(watched.told(), []);
 }
@@ -193,7 +216,7 @@ async fn a_task_that_waits_for_a_day_stands_still() {
     watched.abandon(task, AbandonReason::TooFewClients, START).await;
     let mut watch = watched.watch(true);
     for (at, expected) in [(24 * HOUR - 1, 0), (24 * HOUR, 0), (24 * HOUR + 60_000, 1), (48 * HOUR, 1)] {
-        watch.pass(later(at)).await.unwrap();
+        watched.pass(&mut watch, later(at)).await;
         assert_eq!(watched.told().len(), expected, "{at}");
     }
     let (event, title, cause, id) = &watched.told()[0];
@@ -204,7 +227,7 @@ async fn a_task_that_waits_for_a_day_stands_still() {
     );
     assert_eq!(*id, format!("task_stalled-{task}-0"));
     // Another process knows it, too.
-    watched.watch(true).pass(later(49 * HOUR)).await.unwrap();
+    watched.pass(&mut watched.watch(true), later(49 * HOUR)).await;
     assert_eq!(watched.told().len(), 1);
 }
 
@@ -214,7 +237,7 @@ async fn three_failed_rounds_in_a_row_are_told_at_once() {
     let task = watched.task(json!({})).await;
     for (round, expected) in [(1, 0), (2, 0), (3, 1), (4, 1)] {
         watched.abandon(task, AbandonReason::TooFewReports, later(round)).await;
-        watched.watch(true).pass(later(round)).await.unwrap();
+        watched.pass(&mut watched.watch(true), later(round)).await;
         assert_eq!(watched.told().len(), expected, "{round}");
     }
     let cause = "The last 3 rounds failed one after the other. The latest reason is too few reports.";
@@ -235,7 +258,7 @@ async fn a_budget_that_is_nearly_spent_is_told_once_until_it_is_raised() {
         }))
         .await;
     let mut watch = watched.watch(true);
-    watch.pass(START).await.unwrap();
+    watched.pass(&mut watch, START).await;
     assert_eq!(watched.told(), [], "nothing is spent");
     let storage = &watched.coordinator.storage;
     let record = storage.task_of_any_organisation(task).await.unwrap().unwrap();
@@ -247,7 +270,7 @@ async fn a_budget_that_is_nearly_spent_is_told_once_until_it_is_raised() {
         watched.set_budget(budget).await;
         // Each process that begins looks again.
         for _ in 0..2 {
-            watched.watch(true).pass(START).await.unwrap();
+            watched.pass(&mut watched.watch(true), START).await;
         }
     }
     let told = watched.told();
