@@ -300,7 +300,7 @@ export function Meter({
 
 type FieldProps = {
   label: string;
-  hint?: string | undefined;
+  hint?: ComponentChildren | undefined;
   fault?: string | undefined;
   children: (props: { id: string; 'aria-describedby': string; 'aria-invalid': boolean }) => JSX.Element;
 };

@@ -70,7 +70,12 @@ export function SignIn({ why }: { why?: string | undefined }) {
       <form class="card" onSubmit={(event) => void submit(event)}>
         <Field
           label="API key"
-          hint="`folkmoot serve` prints the first key when it starts on an empty data folder; `folkmoot key create` creates more. The browser does not store the key."
+          hint={
+            <>
+              <code>folkmoot serve</code> prints the first key when it starts on an empty data folder; <code>folkmoot key create</code>{' '}
+              creates more. The browser does not store the key.
+            </>
+          }
         >
           {(field) => (
             <input
