@@ -25,6 +25,9 @@ chrome.runtime.onMessage.addListener((message, _sender, answer) => {
   if (message.to !== 'background') {
     return false;
   }
-  openTrainer().then(() => answer(null));
+  openTrainer().then(
+    () => answer({}),
+    (error) => answer({ error: error.message }),
+  );
   return true;
 });

@@ -22,8 +22,13 @@ function show(state) {
 }
 
 async function guess() {
-  const { value, error, code } = await chrome.runtime.sendMessage({ to: 'trainer', call: 'predict', title: title.value });
+  const asked = title.value;
+  const { value, error, code } = await chrome.runtime.sendMessage({ to: 'trainer', call: 'predict', title: asked });
+  if (asked !== title.value) {
+    return; // A later answer is for what the field says now.
+  }
   const problem = code === 'no_model' ? 'There is no model before the first round.' : error;
+  byId('guess').dataset.title = asked;
   byId('guess').textContent = problem ?? `Worth reading: ${Math.round(100 * value)} %`;
 }
 
@@ -45,7 +50,10 @@ consent.addEventListener('change', async () => {
 });
 title.addEventListener('input', guess);
 
-await chrome.runtime.sendMessage({ to: 'background' });
+const { error } = await chrome.runtime.sendMessage({ to: 'background' });
+if (error !== undefined) {
+  byId('status').textContent = error;
+}
 const [tab] = await chrome.tabs.query({ active: true, currentWindow: true });
 title.value = tab?.title ?? '';
 show(await call('state'));

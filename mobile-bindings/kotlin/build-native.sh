@@ -50,7 +50,7 @@ for abi in "$@"; do
 done
 
 # The generator reads a library for this machine. The generated sources are the same for all machines.
-cargo build --package folkmoot-bindgen --package folkmoot-mobile --lib --bins
+cargo build --locked --package folkmoot-bindgen --package folkmoot-mobile --lib --bins
 target=${CARGO_TARGET_DIR:-target}
 # shellcheck disable=SC2012 # the names are ours
 library=$(ls "$target"/debug/libfolkmoot_mobile.so "$target"/debug/libfolkmoot_mobile.dylib 2>/dev/null | head -n 1)

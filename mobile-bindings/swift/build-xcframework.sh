@@ -40,7 +40,7 @@ for target in "${TARGETS[@]}"; do
     echo "build-xcframework.sh: $target: $(wc -c < "$target_directory/$target/$PROFILE/$LIBRARY.a") bytes"
 done
 # The generator reads a library with its symbols. Every build has the same functions and types.
-cargo build --package folkmoot-mobile --package folkmoot-bindgen
+cargo build --locked --package folkmoot-mobile --package folkmoot-bindgen
 
 rm -rf "$build"
 mkdir -p "$build/native" "$build/headers/$MODULE" "$build/macos"

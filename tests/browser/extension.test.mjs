@@ -72,11 +72,8 @@ test('an extension trains while its popup is closed, and then knows what is wort
 
 /** Returns the percentage that the popup shows for a title. */
 async function guess(popup, title) {
-  const shown = popup.locator('#guess');
-  const before = await shown.textContent();
   await popup.getByLabel('This page').fill(title);
-  return until(async () => {
-    const text = await shown.textContent();
-    return text === before ? null : Number(text.match(/(\d+) %/)[1]);
-  });
+  const shown = popup.locator(`#guess[data-title="${title}"]`);
+  await shown.waitFor();
+  return Number((await shown.textContent()).match(/(\d+) %/)[1]);
 }

@@ -31,7 +31,10 @@ android {
     )
 }
 
-android.publishing.singleVariant("release") { withSourcesJar() }
+android.publishing.singleVariant("release") {
+    withSourcesJar()
+    withJavadocJar()
+}
 
 kotlin.jvmToolchain(17)
 

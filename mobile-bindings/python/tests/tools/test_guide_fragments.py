@@ -51,7 +51,7 @@ def merged(task, change):
 
 @pytest.mark.parametrize("guide", ["tasks", "privacy", "secure-aggregation"])
 def test_every_part_of_a_task_belongs_to_a_valid_task(guide, tmp_path):
-    file, faults = tmp_path / "task.toml", []
+    file, faults, checks = tmp_path / "task.toml", [], 0
     for place, block in parts(guide):
         if is_of_a_world(block) or block.startswith(NOT_OF_A_TASK):
             continue
@@ -60,9 +60,10 @@ def test_every_part_of_a_task_belongs_to_a_valid_task(guide, tmp_path):
             merged(task, needed if words in block else {})
         file.write_text(_toml.text(merged(task, tomllib.loads(block))), encoding="utf-8")
         checked = subprocess.run([PROGRAM, "task", "check", file], capture_output=True, text=True, check=False)
+        checks += 1
         if checked.returncode != 0:
             faults.append(f"{place}\n{block}\n{checked.stderr}")
-    assert not faults, "\n".join(faults)
+    assert checks > 3 and not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize(("place", "block"), [part for part in parts("simulation") if is_of_a_world(part[1])])
