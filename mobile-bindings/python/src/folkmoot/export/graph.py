@@ -47,6 +47,8 @@ class Exported:
     """The loss that a task with this model most likely uses; None if it does not follow from the model."""
     classes: list[Any] | None = None
     """The estimator's classes. An example's label is the index in this list, from 0."""
+    exporter: str | None = None
+    """The exporter of PyTorch that read the module: `dynamo` or `classic`. None for an estimator."""
 
 
 def weights(path: str | os.PathLike[str]) -> dict[str, Any]:
