@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
+import re
 from typing import Any
 
 from ..errors import BadOptionError
@@ -59,6 +59,8 @@ def to_onnx(
     for name in exporters:
         try:
             target, shapes = graph.written(_model(torch, module, inputs, name, opset), path)
+        except tracing.SpecializedError:
+            raise
         except ExportError as error:
             errors.append(error)
             continue
@@ -77,7 +79,7 @@ def _exporters(torch: Any, exporter: str, opset: int | None) -> tuple[list[str],
     Raises BadOptionError.
     """
     if exporter not in EXPORTERS:
-        raise BadOptionError(f'exporter is {exporter!r}; it must be "auto", "dynamo" or "classic"')
+        raise BadOptionError(f'exporter is "{exporter}"; it must be "auto", "dynamo" or "classic"')
     if opset is not None:
         graph.checked_opset(opset)
     if exporter == "classic":
@@ -112,7 +114,8 @@ def _model(torch: Any, module: Any, inputs: Inputs, exporter: str, opset: int | 
 
 def _joined(errors: list[ExportError], reason: str | None) -> ExportError:
     """Returns one error for all exporters that were tried."""
-    texts = list(dict.fromkeys(map(str, errors)))
+    # The exporters name the nodes differently.
+    texts = list({re.sub(r"^node \S+: ", "", str(error)): str(error) for error in reversed(errors)}.values())[::-1]
     if len(texts) > 1:
         return ExportError(f"{texts[0]}. PyTorch's older exporter failed too: {texts[1]}")
     untried = f". PyTorch's default exporter was not tried: {reason}" if reason else ""

@@ -76,9 +76,10 @@ def _slice_sequences(model: Any) -> None:
     splits = {node.output[0]: node for node in model.graph.node if node.op_type == "SplitToSequence"}
     nodes = []
     for node in model.graph.node:
-        split = splits.get(node.input[0]) if node.op_type == "SequenceAt" else None
-        bounds = split and _bounds(split, known.get(node.input[1]), known)
-        if not bounds:
+        is_part = node.op_type == "SequenceAt" and node.input[0] in splits
+        split = splits[node.input[0]] if is_part else node
+        bounds = _bounds(split, known.get(node.input[1]), known) if is_part else None
+        if bounds is None:
             nodes.append(node)
             continue
         names = [f"{node.output[0]}.{word}" for word in ("start", "end", "axis")]

@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import io
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,11 @@ DYNAMO_OPSET = 18
 CLASSIC_OPSET = 17
 
 _SHOWN_CHARACTERS_MAX = 400
+_STATIC = re.compile(r"static shape of (\d+) for dimension inputs\[(\d+)\]\.shape\[(\d+)\]")
+
+
+class SpecializedError(ExportError):
+    """The module computes something else for other inputs than the example, so a trace of the example would be wrong."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +54,7 @@ class Inputs:
                 )
             # An example of length 1 would fix the length, because it could be a dimension that is broadcast.
             rows = tuple(
-                torch.cat([one] * 2, free_length)
-                if free_length < one.dim() and one.shape[free_length] == 1
-                else one
+                torch.cat([one] * 2, free_length) if free_length < one.dim() and one.shape[free_length] == 1 else one
                 for one in rows
             )
         return cls(_names(module, len(rows)), rows, free_length)
@@ -97,7 +101,8 @@ def why_not_dynamo(torch: Any) -> str | None:
 def dynamo(torch: Any, module: Any, inputs: Inputs, opset: int) -> Any:
     """Returns the model that PyTorch's default exporter writes, which records the module by `torch.export`.
 
-    Raises ExportError if the exporter fails, for example because the module fixes a dimension that must stay free.
+    Raises SpecializedError if the module fixes a dimension that must stay free, or decides by the numbers of its input,
+    and ExportError if the exporter fails for another reason.
     """
     free = torch.export.Dim.DYNAMIC
     with _quiet():
@@ -116,7 +121,12 @@ def dynamo(torch: Any, module: Any, inputs: Inputs, opset: int) -> Any:
             )
             model = program.model_proto
         except Exception as error:  # The module and the exporter can raise anything.
-            raise ExportError(f"PyTorch cannot export the module: {_cause(error)}") from error
+            root = _root(error)
+            if type(root).__name__ == "GuardOnDataDependentSymNode":
+                raise SpecializedError(_BRANCH) from error
+            if static := _STATIC.search(str(root)):
+                raise SpecializedError(_fixed(inputs.names, *map(int, static.groups()))) from error
+            raise ExportError(f"PyTorch cannot export the module: {_shown(root)}") from error
     _name_dimensions(model, inputs)
     return model
 
@@ -142,21 +152,44 @@ def classic(torch: Any, module: Any, inputs: Inputs, opset: int) -> Any:
         try:
             torch.onnx.export(_prepared(torch, module), inputs.rows, file, **options)
         except Exception as error:  # The module and the exporter can raise anything.
-            raise ExportError(f"PyTorch cannot export the module: {_cause(error)}") from error
+            raise ExportError(f"PyTorch cannot export the module: {_shown(_root(error))}") from error
     return graph.onnx().load_from_string(file.getvalue())
 
 
 def _prepared(torch: Any, module: Any) -> Any:
     """Returns a copy to trace, because tracing changes running statistics."""
-    return copy.deepcopy(module).to("cpu", torch.float32)
+    copied = copy.deepcopy(module).to("cpu", torch.float32)
+    for part in copied.modules():
+        # Models of transformers also return what they cache for the next token, which training does not need.
+        if getattr(getattr(part, "config", None), "use_cache", False):
+            part.config.use_cache = False
+    return copied
 
 
-def _cause(error: BaseException) -> str:
-    """Returns the first line of the error at the root. The lines after it contain the whole graph."""
+def _root(error: BaseException) -> BaseException:
     while error.__cause__ is not None:
         error = error.__cause__
+    return error
+
+
+def _shown(error: BaseException) -> str:
+    """Returns the first line of an error. The lines after it contain the whole graph."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {(lines or [''])[0][:_SHOWN_CHARACTERS_MAX]}"
+
+
+_CLASSIC = 'with exporter="classic", the file keeps what the example shows'
+_BRANCH = (
+    "the module decides by the numbers of its input, for example with `if`, and a file has only one branch: use "
+    f"torch.where instead; {_CLASSIC}"
+)
+
+
+def _fixed(names: list[str], size: int, position: int, axis: int) -> str:
+    return (
+        f"the module works only if dimension {axis} of {names[position]} is {size}, but it must stay free: take sizes from "
+        f"the input's shape{'' if axis == 0 else ', or leave free_length out'}; {_CLASSIC}"
+    )
 
 
 def _name_dimensions(model: Any, inputs: Inputs) -> None:
@@ -165,7 +198,10 @@ def _name_dimensions(model: Any, inputs: Inputs) -> None:
     values = {value.name: value for value in model.graph.input}
     for name, free in zip(inputs.names, inputs.free_dimensions("N", "length")):
         for axis, wanted in free.items() if name in values else ():
-            names[values[name].type.tensor_type.shape.dim[axis].dim_param] = wanted
+            dimension = values[name].type.tensor_type.shape.dim[axis]
+            if not dimension.dim_param:
+                raise SpecializedError(_fixed(inputs.names, dimension.dim_value, inputs.names.index(name), axis))
+            names[dimension.dim_param] = wanted
     for value in [*model.graph.input, *model.graph.output]:
         for dimension in value.type.tensor_type.shape.dim:
             if dimension.dim_param in names:
@@ -174,19 +210,26 @@ def _name_dimensions(model: Any, inputs: Inputs) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppresses warnings that do not matter here. Warnings about the module's own code are shown."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
+    """Suppresses what does not matter here. Warnings about the module's own code are shown."""
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("torch", "onnxscript")]
+    loggers = [one for one in map(logging.getLogger, names) if not one.disabled]
     with warnings.catch_warnings():
-        # Expected: the exporters are deprecated or in training mode, PyTorch's own modules inspect shapes, batch
-        # counters are left out, and the initial states of recurrent layers follow the batch.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
+        # Expected: the exporters are deprecated or in training mode, PyTorch's own modules inspect shapes and set
+        # attributes, batch counters are left out, and the initial states of recurrent layers follow the batch.
+        for category in (DeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", category)
         warnings.filterwarnings("ignore", module=r"torch\.")
-        for words in (".*num_batches_tracked", ".*with a batch_size other than 1", ".*while it is in training mode"):
-            warnings.filterwarnings("ignore", message=words)
-        logger.setLevel(logging.ERROR)
+        for words in (
+            "num_batches_tracked",
+            "with a batch_size other than 1",
+            "in training mode",
+            "assigned during export",
+        ):
+            warnings.filterwarnings("ignore", message=f"(?s).*{words}")
+        for logger in loggers:
+            logger.disabled = True
         try:
             yield
         finally:
-            logger.setLevel(level)
+            for logger in loggers:
+                logger.disabled = False
