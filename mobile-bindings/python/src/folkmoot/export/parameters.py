@@ -31,6 +31,11 @@ def _rename_reads(node: Any, renamed: dict[str, str]) -> None:
             _rename_reads(inner, renamed)
 
 
+def statistics(model: Any) -> set[str]:
+    """Returns the names of the running statistics of batch normalisations."""
+    return {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
+
+
 def place(torch: Any, module: Any, model: Any) -> None:
     """Stores trained tensors as initializers with the module's own values, and all others as constants.
 
@@ -43,13 +48,13 @@ def place(torch: Any, module: Any, model: Any) -> None:
     # 2.0.
     parameters = {name: one for name, one in state.items() if isinstance(one, torch.nn.Parameter)}
     trained = {name for name, tensor in parameters.items() if tensor.requires_grad}
-    statistics = {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
     floats = onnx.TensorProto.FLOAT
+    running = statistics(model)
     kept, constants = [], []
     for tensor in model.graph.initializer:
         if tensor.name in values and tensor.data_type == floats:
             tensor.CopyFrom(onnx.numpy_helper.from_array(values[tensor.name].float().numpy(), tensor.name))
-        if tensor.name in trained | statistics:
+        if tensor.name in trained | running:
             kept.append(tensor)
         else:
             constants.append(graph.constant(tensor.name, tensor))

@@ -42,7 +42,7 @@ def to_onnx(
     trained by looking it up. The module is not changed.
 
     `exporter` selects how PyTorch reads the module. `"dynamo"` is PyTorch's default exporter (`torch.export`), which
-    reads current models of transformers; it needs PyTorch 2.6 and onnxscript, and an operator set of at least 18.
+    reads current models of transformers; it needs PyTorch 2.9 and onnxscript, and an operator set of at least 18.
     `"classic"` is the older one (TorchScript). `"auto"` tries the default one first, then the older one; `exporter` of
     the result says which one wrote the file, and the log says why. `opset` is the operator set, by default 18, or 17
     with the older exporter.

@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import BadOptionError
 from . import graph
 from .graph import ExportError
+from .parameters import statistics
 
 BATCH = 2
 """The number of rows of the example input for tracing. One row could be mistaken for a dimension of size 1."""
@@ -29,7 +30,7 @@ _STATIC = re.compile(r"static shape of (\d+) for dimension inputs\[(\d+)\]\.shap
 
 
 class SpecializedError(ExportError):
-    """The module computes something else for other inputs than the example, so a trace of the example would be wrong."""
+    """The module computes something else for other inputs, or later in training, so a trace of the example would be wrong."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ def _names(module: Any, count: int) -> list[str]:
 
 def why_not_dynamo(torch: Any) -> str | None:
     """Returns why PyTorch's default exporter cannot be used here, or None if it can."""
-    if "optimize" not in inspect.signature(torch.onnx.export).parameters:
-        return f"PyTorch {torch.__version__} does not have it; install PyTorch 2.6 or newer"
+    option = inspect.signature(torch.onnx.export).parameters.get("dynamo")
+    if option is None or option.default is not True:
+        return f"PyTorch {torch.__version__} has another one; install PyTorch 2.9 or newer"
     if importlib.util.find_spec("onnxscript") is None:
         return "it needs onnxscript: pip install onnxscript"
     return None
@@ -101,7 +103,7 @@ def why_not_dynamo(torch: Any) -> str | None:
 def dynamo(torch: Any, module: Any, inputs: Inputs, opset: int) -> Any:
     """Returns the model that PyTorch's default exporter writes, which records the module by `torch.export`.
 
-    Raises SpecializedError if the module fixes a dimension that must stay free, or decides by the numbers of its input,
+    Raises SpecializedError if the module fixes a dimension that must stay free, decides by numbers, or changes a buffer,
     and ExportError if the exporter fails for another reason.
     """
     free = torch.export.Dim.DYNAMIC
@@ -127,6 +129,7 @@ def dynamo(torch: Any, module: Any, inputs: Inputs, opset: int) -> Any:
             if static := _STATIC.search(str(root)):
                 raise SpecializedError(_fixed(inputs.names, *map(int, static.groups()))) from error
             raise ExportError(f"PyTorch cannot export the module: {_shown(root)}") from error
+    _refuse_changes(program, model)
     _name_dimensions(model, inputs)
     return model
 
@@ -180,8 +183,8 @@ def _shown(error: BaseException) -> str:
 
 _CLASSIC = 'with exporter="classic", the file keeps what the example shows'
 _BRANCH = (
-    "the module decides by the numbers of its input, for example with `if`, and a file has only one branch: use "
-    f"torch.where instead; {_CLASSIC}"
+    "the module decides by numbers of its input or of a buffer, for example with `if`, and a file has only one branch: "
+    f"use torch.where instead; {_CLASSIC}"
 )
 
 
@@ -190,6 +193,20 @@ def _fixed(names: list[str], size: int, position: int, axis: int) -> str:
         f"the module works only if dimension {axis} of {names[position]} is {size}, but it must stay free: take sizes from "
         f"the input's shape{'' if axis == 0 else ', or leave free_length out'}; {_CLASSIC}"
     )
+
+
+def _refuse_changes(program: Any, model: Any) -> None:
+    """Raises SpecializedError if the module changes a buffer in training that is no statistic of a batch normalisation.
+
+    The file would keep the first values, for example of the vectors by which `spectral_norm` finds a norm.
+    """
+    changed = set(program.exported_program.graph_signature.buffers_to_mutate.values()) - statistics(model)
+    names = sorted(name for name in changed if not name.endswith("num_batches_tracked"))
+    if names:
+        raise SpecializedError(
+            f"the module changes {', '.join(names)} in training, and a file can change only the running statistics of "
+            f"batch normalisation: remove that part; {_CLASSIC}"
+        )
 
 
 def _name_dimensions(model: Any, inputs: Inputs) -> None:
