@@ -26,7 +26,11 @@ DYNAMO_OPSET = 18
 CLASSIC_OPSET = 17
 
 _SHOWN_CHARACTERS_MAX = 400
-_STATIC = re.compile(r"static shape of (\d+) for dimension inputs\[(\d+)\]\.shape\[(\d+)\]")
+_STATIC = (
+    re.compile(r"static shape of (?P<size>\d+) for dimension inputs\[(?P<position>\d+)\]\.shape\[(?P<axis>\d+)\]"),
+    # PyTorch 2.9
+    re.compile(r"L\['(?P<name>\w+)'\]\.size\(\)\[(?P<axis>\d+)\] as dynamic .* to be a constant \((?P<size>\d+)\)"),
+)
 
 
 class SpecializedError(ExportError):
@@ -124,10 +128,8 @@ def dynamo(torch: Any, module: Any, inputs: Inputs, opset: int) -> Any:
             model = program.model_proto
         except Exception as error:  # The module and the exporter can raise anything.
             root = _root(error)
-            if type(root).__name__ == "GuardOnDataDependentSymNode":
-                raise SpecializedError(_BRANCH) from error
-            if static := _STATIC.search(str(root)):
-                raise SpecializedError(_fixed(inputs.names, *map(int, static.groups()))) from error
+            if reason := _specialized(root, inputs.names):
+                raise SpecializedError(reason) from error
             raise ExportError(f"PyTorch cannot export the module: {_shown(root)}") from error
     _refuse_changes(program, model)
     _name_dimensions(model, inputs)
@@ -188,10 +190,22 @@ _BRANCH = (
 )
 
 
-def _fixed(names: list[str], size: int, position: int, axis: int) -> str:
+def _specialized(error: BaseException, names: list[str]) -> str | None:
+    """Returns why the module works only for inputs like the example, if that is the error."""
+    if type(error).__name__ == "GuardOnDataDependentSymNode":
+        return _BRANCH
+    for pattern in _STATIC:
+        if found := pattern.search(str(error)):
+            of = found.groupdict()
+            position = names.index(of["name"]) if of.get("name") in names else int(of.get("position", 0))
+            return _fixed(names[position], int(of["size"]), int(of["axis"]))
+    return None
+
+
+def _fixed(name: str, size: int, axis: int) -> str:
     return (
-        f"the module works only if dimension {axis} of {names[position]} is {size}, but it must stay free: take sizes from "
-        f"the input's shape{'' if axis == 0 else ', or leave free_length out'}; {_CLASSIC}"
+        f"the module works only if dimension {axis} of {name} is {size}, but it must stay free: take sizes from the "
+        f"input's shape{'' if axis == 0 else ', or leave free_length out'}; {_CLASSIC}"
     )
 
 
@@ -217,7 +231,7 @@ def _name_dimensions(model: Any, inputs: Inputs) -> None:
         for axis, wanted in free.items() if name in values else ():
             dimension = values[name].type.tensor_type.shape.dim[axis]
             if not dimension.dim_param:
-                raise SpecializedError(_fixed(inputs.names, dimension.dim_value, inputs.names.index(name), axis))
+                raise SpecializedError(_fixed(name, dimension.dim_value, axis))
             names[dimension.dim_param] = wanted
     for value in [*model.graph.input, *model.graph.output]:
         for dimension in value.type.tensor_type.shape.dim:
@@ -228,8 +242,9 @@ def _name_dimensions(model: Any, inputs: Inputs) -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Suppresses what does not matter here. Warnings about the module's own code are shown."""
-    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("torch", "onnxscript")]
-    loggers = [one for one in map(logging.getLogger, names) if not one.disabled]
+    names = [name for name in logging.root.manager.loggerDict if name.startswith(("torch.", "onnxscript."))]
+    # Loggers that the exporters create have the level of the first two.
+    levels = {one: one.level for one in map(logging.getLogger, ["torch", "onnxscript", *names])}
     with warnings.catch_warnings():
         # Expected: the exporters are deprecated or in training mode, PyTorch's own modules inspect shapes and set
         # attributes, batch counters are left out, and the initial states of recurrent layers follow the batch.
@@ -243,10 +258,10 @@ def _quiet() -> Iterator[None]:
             "assigned during export",
         ):
             warnings.filterwarnings("ignore", message=f"(?s).*{words}")
-        for logger in loggers:
-            logger.disabled = True
+        for logger in levels:
+            logger.setLevel(logging.CRITICAL)
         try:
             yield
         finally:
-            for logger in loggers:
-                logger.disabled = False
+            for logger, level in levels.items():
+                logger.setLevel(level)
