@@ -103,6 +103,12 @@ def constant(name: str, values: Any) -> Any:
     return package.helper.make_node("Constant", [], [name], name, value=tensor)
 
 
+def integers(value: int, shape: tuple[int, ...]) -> Any:
+    """Returns an array of this shape in which every element is `value`."""
+    numpy = needed("numpy", "pip install numpy")
+    return numpy.full(shape, value, numpy.int64)
+
+
 def model(
     nodes: Sequence[Any], initializers: Sequence[Any], features: int, output: str, outputs: int, *, opset: int
 ) -> Any:

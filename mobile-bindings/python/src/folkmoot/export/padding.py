@@ -38,8 +38,8 @@ def _insert_padding(model: Any, index: int, embedding: Any, *, is_constant: bool
     gather.output[0] = rows
     make_node = onnx.helper.make_node
     nodes = [
-        graph.constant(wanted, _int64(padding, ())),
-        graph.constant(axis, _int64(-1, (1,))),
+        graph.constant(wanted, graph.integers(padding, ())),
+        graph.constant(axis, graph.integers(-1, (1,))),
         *(_constant_row(row, embedding) if is_constant else _present_row(row, gather.input[0], wanted)),
         make_node("Cast", [gather.input[1]], [ids], ids, to=onnx.TensorProto.INT64),
         make_node("Equal", [ids, wanted], [f"{mask}.of_id"], f"{mask}.of_id"),
@@ -68,8 +68,3 @@ def _present_row(row: str, table: str, wanted: str) -> list[Any]:
         make_node("Floor", [scaled], [rounded], rounded),
         make_node("Div", [rounded, grid], [row], row),
     ]
-
-
-def _int64(value: int, shape: tuple[int, ...]) -> Any:
-    numpy = graph.needed("numpy", "pip install numpy")
-    return numpy.full(shape, value, numpy.int64)

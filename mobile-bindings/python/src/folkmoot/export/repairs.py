@@ -83,7 +83,7 @@ def _slice_sequences(model: Any) -> None:
             nodes.append(node)
             continue
         names = [f"{node.output[0]}.{word}" for word in ("start", "end", "axis")]
-        nodes.extend(graph.constant(name, _int64(bound)) for name, bound in zip(names, bounds))
+        nodes.extend(graph.constant(name, graph.integers(bound, (1,))) for name, bound in zip(names, bounds))
         nodes.append(make_node("Slice", [split.input[0], *names], node.output, node.output[0]))
     copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
     del model.graph.node[:]
@@ -101,11 +101,6 @@ def _bounds(split: Any, position: Any, known: dict[str, Any]) -> tuple[int, int,
         # A slice ends with its tensor, so a smaller last part needs no size.
         return index * int(sizes), (index + 1) * int(sizes), axis
     return int(sizes[:index].sum()), int(sizes[: index + 1].sum()), axis
-
-
-def _int64(value: int) -> Any:
-    numpy = graph.needed("numpy", "pip install numpy")
-    return numpy.array([value], numpy.int64)
 
 
 def _remove_unread(model: Any) -> None:

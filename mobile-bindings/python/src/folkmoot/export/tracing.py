@@ -32,6 +32,12 @@ _STATIC = (
     re.compile(r"L\['(?P<name>\w+)'\]\.size\(\)\[(?P<axis>\d+)\] as dynamic .* to be a constant \((?P<size>\d+)\)"),
 )
 
+_CLASSIC = 'with exporter="classic", the file keeps what the example shows'
+_BRANCH = (
+    "the module decides by numbers of its input or of a buffer, for example with `if`, and a file has only one branch: "
+    f"use torch.where instead; {_CLASSIC}"
+)
+
 
 class SpecializedError(ExportError):
     """The module computes something else for other inputs, or later in training, so a trace of the example would be wrong."""
@@ -181,13 +187,6 @@ def _shown(error: BaseException) -> str:
     """Returns the first line of an error. The lines after it contain the whole graph."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {(lines or [''])[0][:_SHOWN_CHARACTERS_MAX]}"
-
-
-_CLASSIC = 'with exporter="classic", the file keeps what the example shows'
-_BRANCH = (
-    "the module decides by numbers of its input or of a buffer, for example with `if`, and a file has only one branch: "
-    f"use torch.where instead; {_CLASSIC}"
-)
 
 
 def _specialized(error: BaseException, names: list[str]) -> str | None:
