@@ -54,16 +54,21 @@ def test_the_operators_are_those_of_the_page():
     assert set(listed) == graph.OPERATORS
 
 
-@pytest.mark.parametrize("name", ["gmlp", "wavenet"])
-def test_the_default_exporters_sequences_become_slices(name, generator):
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [("gmlp", "SplitToSequence"), ("wavenet", "SplitToSequence"), ("matrix_factorization", "Slice")],
+)
+def test_the_default_exporters_sequences_and_whole_slices_are_replaced(name, operator, generator):
     model = onnx.load(ROOT / "tests" / "engine" / "zoo" / "files" / f"{name}.torch-unoptimized.onnx")
     [given] = model.graph.input
     shape = [dimension.dim_value or 2 for dimension in given.type.tensor_type.shape.dim]
-    x = {given.name: generator.normal(size=shape).astype(np.float32)}
+    is_table = given.type.tensor_type.elem_type == onnx.TensorProto.INT64
+    x = {given.name: generator.integers(4, size=shape) if is_table else generator.normal(size=shape).astype(np.float32)}
     before = ReferenceEvaluator(model).run(None, x)[0]
-    assert "SplitToSequence" in {node.op_type for node in model.graph.node}
+    assert operator in {node.op_type for node in model.graph.node}
     repair(model)
-    assert {node.op_type for node in model.graph.node} <= graph.OPERATORS
+    operators = {node.op_type for node in model.graph.node}
+    assert operators <= graph.OPERATORS and operator not in operators
     np.testing.assert_array_equal(ReferenceEvaluator(model).run(None, x)[0], before)
 
 

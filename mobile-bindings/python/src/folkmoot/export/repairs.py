@@ -7,8 +7,9 @@ from typing import Any
 
 from . import graph
 
-_ARITHMETIC = ("Add", "Sub", "Mul", "Mod")
+_FOLDED = frozenset("Add Sub Mul Mod Cast Concat Gather Identity Max Min Range Reshape Slice Squeeze Unsqueeze".split())
 _COMPUTED_ELEMENTS_MAX = 64
+_INT64_MAX = 2**63 - 1
 
 
 def repair(model: Any) -> None:
@@ -17,6 +18,7 @@ def repair(model: Any) -> None:
     _take_modes_out(model)
     _compute_constants(model)
     _slice_sequences(model)
+    _remove_whole_slices(model)
     _remove_unread(model)
 
 
@@ -43,27 +45,37 @@ def _take_modes_out(model: Any) -> None:
 
 
 def _compute_constants(model: Any) -> None:
-    """Evaluates small integer expressions of constants. PyTorch computes axes with operators that the engine does not
-    support.
+    """Evaluates small integer expressions of constants. PyTorch computes axes and bounds from them, in part with
+    operators that the engine does not support. Other programs do not see through them either.
     """
     evaluator = importlib.import_module("onnx.reference").ReferenceEvaluator
     known = _integers(model)
     for node in model.graph.node:
-        if node.op_type in _ARITHMETIC and all(name in known for name in node.input):
-            given = {name: known[name] for name in node.input}
-            if sum(value.size for value in given.values()) <= _COMPUTED_ELEMENTS_MAX:
-                known[node.output[0]] = evaluator(node).run(None, given)[0]
-                node.CopyFrom(graph.constant(node.output[0], known[node.output[0]]))
+        if node.op_type not in _FOLDED or any(name not in known for name in node.input):
+            continue
+        given = {name: known[name] for name in node.input}
+        if sum(value.size for value in given.values()) > _COMPUTED_ELEMENTS_MAX:
+            continue
+        value = evaluator(node).run(None, given)[0]
+        if value.dtype.kind == "i" and value.size <= _COMPUTED_ELEMENTS_MAX:
+            known[node.output[0]] = value
+            node.CopyFrom(graph.constant(node.output[0], value))
 
 
 def _integers(model: Any) -> dict[str, Any]:
     """Returns the integer constants by name."""
-    onnx = graph.onnx()
+    onnx, numpy = graph.onnx(), graph.needed("numpy", "pip install numpy")
     known = {}
     for node in model.graph.node:
         if node.op_type == "Constant":
             [attribute] = node.attribute
-            if attribute.HasField("t") and attribute.t.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+            if attribute.name in ("value_int", "value_ints"):
+                value = attribute.i if attribute.name == "value_int" else list(attribute.ints)
+                known[node.output[0]] = numpy.array(value, numpy.int64)
+            elif attribute.name == "value" and attribute.t.data_type in (
+                onnx.TensorProto.INT64,
+                onnx.TensorProto.INT32,
+            ):
                 known[node.output[0]] = onnx.numpy_helper.to_array(attribute.t)
     return known
 
@@ -101,6 +113,21 @@ def _bounds(split: Any, position: Any, known: dict[str, Any]) -> tuple[int, int,
         # A slice ends with its tensor, so a smaller last part needs no size.
         return index * int(sizes), (index + 1) * int(sizes), axis
     return int(sizes[:index].sum()), int(sizes[: index + 1].sum()), axis
+
+
+def _remove_whole_slices(model: Any) -> None:
+    """Replaces slices that take everything, as PyTorch's default exporter writes them for `x[:, 0]`. Tract, with which apps
+    predict, loses the last row if the number of rows is free.
+    """
+    known = _integers(model)
+    for node in model.graph.node:
+        if node.op_type != "Slice" or len(node.input) < 3:
+            continue
+        wanted = {1: 0, 2: _INT64_MAX, 4: 1}  # The start, the end and the step.
+        given = {place: known.get(name) for place, name in enumerate(node.input) if place in wanted and name}
+        if all(values is not None and (values == wanted[place]).all() for place, values in given.items()):
+            node.op_type = "Identity"
+            del node.input[1:]
 
 
 def _remove_unread(model: Any) -> None:
