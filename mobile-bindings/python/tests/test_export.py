@@ -11,11 +11,13 @@ import numpy as np
 import onnx
 import pytest
 from folkmoot.export import ExportError, graph, sklearn_to_onnx, to_onnx, weights
+from folkmoot.export.repairs import repair
 from onnx.reference import ReferenceEvaluator
 from small_task import PROGRAM, task_text
 from test_rounds import connect
 
-OPERATORS = Path(__file__).parents[3] / "docs" / "operators.md"
+ROOT = Path(__file__).parents[3]
+OPERATORS = ROOT / "docs" / "operators.md"
 FEATURES = 5
 
 
@@ -50,6 +52,24 @@ def engines_outputs(coordinator, path, x, tmp_path):
 def test_the_operators_are_those_of_the_page():
     listed = re.findall(r"^\| (\w+) \| \d+ \|", OPERATORS.read_text(), re.MULTILINE)
     assert set(listed) == graph.OPERATORS
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [("gmlp", "SplitToSequence"), ("wavenet", "SplitToSequence"), ("matrix_factorization", "Slice")],
+)
+def test_the_default_exporters_sequences_and_whole_slices_are_replaced(name, operator, generator):
+    model = onnx.load(ROOT / "tests" / "engine" / "zoo" / "files" / f"{name}.torch-unoptimized.onnx")
+    [given] = model.graph.input
+    shape = [dimension.dim_value or 2 for dimension in given.type.tensor_type.shape.dim]
+    is_table = given.type.tensor_type.elem_type == onnx.TensorProto.INT64
+    x = {given.name: generator.integers(4, size=shape) if is_table else generator.normal(size=shape).astype(np.float32)}
+    before = ReferenceEvaluator(model).run(None, x)[0]
+    assert operator in {node.op_type for node in model.graph.node}
+    repair(model)
+    operators = {node.op_type for node in model.graph.node}
+    assert operators <= graph.OPERATORS and operator not in operators
+    np.testing.assert_array_equal(ReferenceEvaluator(model).run(None, x)[0], before)
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use folkmoot_engine::{GradientCheck, InspectedRemark, Inspection, Model};
@@ -13,6 +14,8 @@ const ROWS: usize = 8;
 const OUTPUT_TOLERANCE: f64 = 1e-4;
 /// The largest allowed difference between gradients and finite differences.
 const GRADIENT_TOLERANCE: f64 = 1e-4;
+/// Operators whose gradient is zero, although the rounded number follows the exact one.
+const ROUNDING: [&str; 3] = ["Ceil", "Floor", "Round"];
 
 /// The flags of `folkmoot engine check`.
 #[derive(clap::Args)]
@@ -77,8 +80,9 @@ pub fn run(args: &Args) -> Result<(), CliError> {
             Ok(difference) => (Some(difference), None),
             Err(reason) => (None, Some(reason)),
         };
-    let not_checked = not_checked(&model, tract.as_deref());
-    let verdict = verdict(&gradient, output_difference, &not_checked);
+    let rounding = rounding(&gradient, &inspection.operators);
+    let not_checked = not_checked(&model, tract.as_deref(), rounding);
+    let verdict = verdict(&gradient, rounding, output_difference, &not_checked);
     let (remarks, passed) = (inspection.remarks, verdict == Verdict::Passed);
     let checked = Checked { output_difference, tract, gradient, remarks, not_checked, verdict, passed };
     args.output.print(&checked, text)?;
@@ -88,8 +92,20 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
-fn verdict(gradient: &GradientCheck, output_difference: Option<f64>, not_checked: &[String]) -> Verdict {
-    let is_wrong = gradient.largest_difference > GRADIENT_TOLERANCE
+/// Returns the operator of the model that may be why the gradients differ from finite differences; `None` if they agree
+/// or are infinite.
+fn rounding(gradient: &GradientCheck, operators: &BTreeMap<String, usize>) -> Option<&'static str> {
+    let differs = gradient.largest_difference.is_finite() && gradient.largest_difference > GRADIENT_TOLERANCE;
+    ROUNDING.into_iter().find(|operator| differs && operators.contains_key(*operator))
+}
+
+fn verdict(
+    gradient: &GradientCheck,
+    rounding: Option<&str>,
+    output_difference: Option<f64>,
+    not_checked: &[String],
+) -> Verdict {
+    let is_wrong = (gradient.largest_difference > GRADIENT_TOLERANCE && rounding.is_none())
         || !gradient.without_gradient.is_empty()
         || output_difference.is_some_and(|difference| difference > OUTPUT_TOLERANCE);
     match (is_wrong, not_checked.is_empty()) {
@@ -100,9 +116,15 @@ fn verdict(gradient: &GradientCheck, output_difference: Option<f64>, not_checked
 }
 
 /// Lists what the comparisons do not cover.
-fn not_checked(model: &Model, tract: Option<&str>) -> Vec<String> {
+fn not_checked(model: &Model, tract: Option<&str>, rounding: Option<&str>) -> Vec<String> {
     let mut not_checked = Vec::new();
     not_checked.extend(tract.map(|reason| format!("the output, because tract cannot compute it: {reason}")));
+    not_checked.extend(rounding.map(|operator| {
+        format!(
+            "the gradients, because {operator} rounds numbers: its gradient is zero, but the finite differences are not. \
+             folkmoot.export.to_onnx writes such nodes for an embedding with padding_idx whose table is also read elsewhere"
+        )
+    }));
     if model.lookups().has_unchecked {
         let text = "the rows that the model looks up at positions that it computes from the features; a position out of \
                     range reads the nearest row";
@@ -160,27 +182,44 @@ mod tests {
 
     use super::*;
 
+    fn gradient(largest_difference: f64) -> GradientCheck {
+        GradientCheck { directions: 8, largest_difference, trained_elements: 9, without_gradient: Vec::new() }
+    }
+
     #[test]
     fn only_a_complete_comparison_without_a_difference_passes() {
-        let gradient = |largest_difference| GradientCheck {
-            directions: 8,
-            largest_difference,
-            trained_elements: 9,
-            without_gradient: Vec::new(),
-        };
         let good = gradient(GRADIENT_TOLERANCE / 2.0);
         let model = Model::from_onnx(&mlp(&[2, 3], 1), &ImportLimits::default()).unwrap();
-        let complete = not_checked(&model, None);
-        assert_eq!(verdict(&good, Some(0.0), &complete), Verdict::Passed);
-        let without_tract = not_checked(&model, Some("no such operator"));
-        assert_eq!(verdict(&good, None, &without_tract), Verdict::NotChecked);
+        let complete = not_checked(&model, None, None);
+        assert_eq!(verdict(&good, None, Some(0.0), &complete), Verdict::Passed);
+        let without_tract = not_checked(&model, Some("no such operator"), None);
+        assert_eq!(verdict(&good, None, None, &without_tract), Verdict::NotChecked);
         for wrong in [
-            verdict(&gradient(f64::INFINITY), Some(0.0), &complete),
-            verdict(&gradient(2.0 * GRADIENT_TOLERANCE), None, &without_tract),
-            verdict(&good, Some(f64::INFINITY), &complete),
-            verdict(&GradientCheck { without_gradient: vec!["mask".into()], ..good }, Some(0.0), &complete),
+            verdict(&gradient(f64::INFINITY), None, Some(0.0), &complete),
+            verdict(&gradient(2.0 * GRADIENT_TOLERANCE), None, None, &without_tract),
+            verdict(&good, None, Some(f64::INFINITY), &complete),
+            verdict(
+                &GradientCheck { without_gradient: vec!["mask".into()], ..good },
+                None,
+                Some(0.0),
+                &complete,
+            ),
         ] {
             assert_eq!(wrong, Verdict::Failed);
         }
+    }
+
+    #[test]
+    fn gradients_of_rounded_numbers_are_not_compared() {
+        let operators = BTreeMap::from([("Floor".to_owned(), 1), ("Gemm".to_owned(), 2)]);
+        let different = gradient(2.0 * GRADIENT_TOLERANCE);
+        assert_eq!(rounding(&different, &operators), Some("Floor"));
+        assert_eq!(rounding(&different, &BTreeMap::from([("Gemm".to_owned(), 2)])), None);
+        assert_eq!(rounding(&gradient(GRADIENT_TOLERANCE / 2.0), &operators), None);
+        assert_eq!(rounding(&gradient(f64::INFINITY), &operators), None);
+        let model = Model::from_onnx(&mlp(&[2, 3], 1), &ImportLimits::default()).unwrap();
+        let open = not_checked(&model, None, Some("Floor"));
+        assert_eq!(verdict(&different, Some("Floor"), Some(0.0), &open), Verdict::NotChecked);
+        assert_eq!(verdict(&different, Some("Floor"), Some(1.0), &open), Verdict::Failed);
     }
 }

@@ -121,7 +121,12 @@ pub fn test() -> Result<Outcome, Failure> {
             outcome.skipped.retain(|skipped| !skipped.why.starts_with(torch::MISSING));
             let wanted = skipped - outcome.skipped.len();
             // This environment has no Flower, so pytest would skip the modules that import it.
-            let ran = pytest(&torch, &wheel, &["-k", "torch", "--ignore-glob", "tests/test_flower*.py"])?;
+            let mut ran = pytest(&torch, &wheel, &["-k", "torch", "--ignore-glob", "tests/test_flower*.py"])?;
+            // Even a build server has only Debian's PyTorch. The files that a newer one wrote are in the engine's zoo.
+            let skipped = ran.skipped.len();
+            ran.skipped.retain(|skipped| !skipped.why.starts_with(torch::TOO_OLD));
+            let newer = skipped - ran.skipped.len();
+            println!("xtask: python: SKIPPED: {newer} tests need a newer PyTorch than Debian's");
             // A test that needs PyTorch but has no `torch` in its name would run in neither environment.
             if ran.passed < wanted {
                 return Err(Failure(format!(

@@ -47,6 +47,8 @@ class Exported:
     """The loss that a task with this model most likely uses; None if it does not follow from the model."""
     classes: list[Any] | None = None
     """The estimator's classes. An example's label is the index in this list, from 0."""
+    exporter: str | None = None
+    """The exporter of PyTorch that read the module: `dynamo` or `classic`. None for an estimator."""
 
 
 def weights(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -99,6 +101,12 @@ def constant(name: str, values: Any) -> Any:
     package = onnx()
     tensor = values if hasattr(values, "raw_data") else package.numpy_helper.from_array(values, name)
     return package.helper.make_node("Constant", [], [name], name, value=tensor)
+
+
+def integers(value: int, shape: tuple[int, ...]) -> Any:
+    """Returns an array of this shape in which every element is `value`."""
+    numpy = needed("numpy", "pip install numpy")
+    return numpy.full(shape, value, numpy.int64)
 
 
 def model(

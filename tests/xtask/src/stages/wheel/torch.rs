@@ -8,6 +8,8 @@ use std::process::Command;
 
 /// The reason that a test prints if it is skipped because it needs PyTorch.
 pub const MISSING: &str = "PyTorch is not installed";
+/// The reason that a test prints if it is skipped because it needs the default exporter of a newer PyTorch.
+pub const TOO_OLD: &str = "PyTorch is older than";
 /// The Python for which Debian's packages are built.
 const PYTHON: &str = "/usr/bin/python3";
 /// Packages to install in addition to Debian's. NumPy is an older version, because Debian's PyTorch was compiled for
