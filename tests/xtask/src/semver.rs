@@ -33,7 +33,8 @@ pub struct Arguments {
 /// Fails if a change needs a higher version, if the comparison cannot run, or on a build server if its program cannot be
 /// installed.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Some(baseline) = arguments.baseline.clone().or_else(last_release) else {
+    let Some(baseline) = arguments.baseline.clone().map_or_else(last_release, |given| Ok(Some(given)))?
+    else {
         println!(
             "xtask: semver: SKIPPED: no tag before this commit begins with `v`, so there is no release to compare \
              with. `--baseline REVISION` compares with any other revision"
@@ -62,10 +63,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// Returns the newest tag of a release before this commit.
-fn last_release() -> Option<String> {
-    let mut describe = Command::new("git");
-    describe.args(["describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^"]).current_dir(root());
-    let said = describe.output().ok().filter(|said| said.status.success())?;
-    Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+/// Returns the newest tag of a release before this commit. `None` if the history, which must be complete, has none.
+fn last_release() -> Result<Option<String>, Failure> {
+    let git = |arguments: &[&str]| -> Result<Option<String>, Failure> {
+        let said = Command::new("git").args(arguments).current_dir(root()).output();
+        let said = said.map_err(|error| Failure(format!("git cannot be run: {error}")))?;
+        Ok(said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned()))
+    };
+    match git(&["rev-parse", "--is-shallow-repository"])?.as_deref() {
+        Some("false") => git(&["describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^"]),
+        Some(_) => Err(Failure(
+            "the history is cut off, so the last release cannot be found; fetch all of it".into(),
+        )),
+        None => Err(Failure("git refuses to read this repository; run `git status` to see why".into())),
+    }
 }
