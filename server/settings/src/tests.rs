@@ -147,6 +147,7 @@ fn the_list_of_keys_is_whole() {
     config.database.url = Some("sqlite::memory:".into());
     config.storage.objects = Some("s3://bucket/prefix".into());
     config.sign_in.url = Some("https://coordinator.example".into());
+    config.notifications.url = Some("https://coordinator.example".into());
     (config.server.certificate, config.server.key) = (Some("a.pem".into()), Some("a.key".into()));
     let table = toml::Table::try_from(&config).unwrap();
     let mut keys: Vec<String> = Vec::new();

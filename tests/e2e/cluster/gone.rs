@@ -17,12 +17,13 @@ use folkmoot_tests::{
     verify::verify_rounds,
 };
 
-use super::{SEED, WIDTHS};
+use super::SEED;
 use crate::COORDINATOR;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_waits_for_a_database_that_has_gone() {
-    let spec = TaskSpec::synthetic(&WIDTHS, 1, 1);
+    // An update of 12 kB: of a refused body, the coordinator reads 64 KiB, so that the client gets the answer and no reset.
+    let spec = TaskSpec::synthetic(&[30, 60, 20], 1, 1);
     let Some(mut cluster) = Cluster::start(COORDINATOR, &spec, 1, SEED).await else { return };
     let client = RawClient::enrolled(&cluster.endpoint, &cluster.task.token).await;
     let assignment = patiently("an assignment", client.await_assignment()).await;

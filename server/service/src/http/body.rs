@@ -12,6 +12,11 @@ use http_body_util::BodyExt;
 
 use super::App;
 
+/// The number of bytes that are read of a body that nobody needs.
+const DISCARDED_BYTES_MAX: usize = 64 * 1024;
+/// The time for which a body that nobody needs is read.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Rejects a body whose type is not `expected`, and compressed bodies, which could expand to many bytes.
 pub fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
     if headers.contains_key(header::CONTENT_ENCODING) {
@@ -70,6 +75,22 @@ async fn read_all(mut body: Body, bytes_max: usize, budget: &Budget) -> Result<H
         whole.extend_from_slice(&data);
     }
     Ok(Held { bytes: whole.freeze(), _lent: lent })
+}
+
+/// Reads a body that nobody needs, up to 64 KiB and for at most a second.
+pub async fn discard(mut body: Body) {
+    let mut left = DISCARDED_BYTES_MAX;
+    let read = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            if length > left {
+                return;
+            }
+            left -= length;
+        }
+    };
+    // An error means that the time is over.
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, read).await;
 }
 
 /// Receives an operator's upload. Its total time has no limit, but each pause between bytes is limited by

@@ -45,7 +45,7 @@ pub async fn json_within<T: DeserializeOwned>(
 ) -> Result<Signed<T>, Refusal> {
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/json")?;
-    let client = authenticate(app, &parts, None).await?;
+    let (client, body) = authenticate_before(app, &parts, None, body).await?;
     let bytes = read(app, &parts, body, bytes_max, &app.edge.known).await?;
     let now = (app.clock)();
     app.coordinator.tenants.received(client.organisation_id, bytes.len() as u64, now);
@@ -95,6 +95,28 @@ pub async fn authenticate(
     let claimed = Claimed { parts: signed_parts(app, parts, upload)?, signature };
     let now = (app.clock)();
     app.authenticator.client(&app.coordinator, &claimed, now).await
+}
+
+/// Verifies a request whose body is not read yet, and returns the body. If the coordinator cannot work now, discards the
+/// body: a connection that is closed with unread bytes is reset, and the client would not get the answer.
+///
+/// # Errors
+/// Refuses a request that is not signed by an enrolled client.
+pub async fn authenticate_before(
+    app: &App,
+    parts: &Parts,
+    upload: Option<(u64, u64)>,
+    body: Body,
+) -> Result<(ClientRecord, Body), Refusal> {
+    match authenticate(app, parts, upload).await {
+        Ok(client) => Ok((client, body)),
+        Err(refusal) => {
+            if refusal.code() == ErrorCode::Overloaded {
+                body::discard(body).await;
+            }
+            Err(refusal)
+        }
+    }
 }
 
 /// Verifies that an enrolment is signed with the key in its own body, because the sender has no client id yet.

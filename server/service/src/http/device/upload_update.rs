@@ -54,7 +54,7 @@ pub async fn upload_update(
     let offset = signed::required(&parts.headers, headers::UPLOAD_OFFSET)?;
     let length = signed::required(&parts.headers, headers::UPLOAD_LENGTH)?;
     let digest = signed::required(&parts.headers, headers::CONTENT_DIGEST)?;
-    let client = signed::authenticate(&app, &parts, Some((offset, length))).await?;
+    let (client, body) = signed::authenticate_before(&app, &parts, Some((offset, length)), body).await?;
     let part =
         UploadRequest { assignment_id: assignment_id(&id)?, announced: Announced { digest, length }, offset };
     let mut guard = match device::begin_upload(&app.coordinator, &client, part, (app.clock)()).await? {
