@@ -63,7 +63,7 @@ def test_every_part_of_a_task_belongs_to_a_valid_task(guide, tmp_path):
         checks += 1
         if checked.returncode != 0:
             faults.append(f"{place}\n{block}\n{checked.stderr}")
-    assert checks > 3 and not faults, "\n".join(faults)
+    assert checks > 0 and not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize(("place", "block"), [part for part in parts("simulation") if is_of_a_world(part[1])])
