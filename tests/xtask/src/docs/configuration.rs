@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The sections of the file, each with the structure that reads it and the file that defines the structure.
-const SECTIONS: [(&str, &str, &str); 7] = [
+const SECTIONS: [(&str, &str, &str); 8] = [
     ("server", "ServerConfig", "server/settings/src/server.rs"),
     ("database", "DatabaseConfig", "server/settings/src/server.rs"),
     ("storage", "StorageConfig", "server/settings/src/server.rs"),
@@ -17,6 +17,15 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("log", "LogConfig", "server/telemetry/src/log.rs"),
     ("sign_in", "SignInConfig", "server/sign-in/src/config.rs"),
     ("committee", "CommitteeConfig", "server/settings/src/lib.rs"),
+    ("notifications", "NotificationConfig", "server/notification/src/config.rs"),
+];
+
+/// The lists of tables within the sections, each with the structure of one table and its file.
+const TABLES: [(&str, &str, &str); 4] = [
+    ("sign_in.providers", "ProviderConfig", "server/sign-in/src/config.rs"),
+    ("committee.members", "MemberConfig", "server/committee/src/ask.rs"),
+    ("notifications.webhooks", "WebhookConfig", "server/notification/src/config.rs"),
+    ("notifications.emails", "EmailConfig", "server/notification/src/config.rs"),
 ];
 
 /// Writes the page. `folder` is one without a configuration file, so that the program prints its defaults there.
@@ -41,13 +50,7 @@ pub fn write(program: &Path, folder: &Path, page: &Path) -> Result<(), Failure> 
                     value\n```\n\n"
         .to_owned();
     for (section, structure, file) in SECTIONS {
-        let fields = fields(&read(&root().join(file))?, structure);
-        if fields.is_empty() {
-            return Err(Failure(format!(
-                "{file} has no structure {structure} with fields. Correct SECTIONS in {}",
-                file!()
-            )));
-        }
+        let fields = fields_in(file, structure)?;
         let _ = write!(text, "## `[{section}]`\n\n| key | default | meaning |\n|---|---|---|\n");
         for (name, meaning) in fields {
             let default = match &defaults[section][&name] {
@@ -58,6 +61,14 @@ pub fn write(program: &Path, folder: &Path, page: &Path) -> Result<(), Failure> 
             let _ = writeln!(text, "| `{name}` | {default} | {} |", cell(&meaning));
         }
         text.push('\n');
+        let within = TABLES.iter().filter(|(name, ..)| name.split('.').next() == Some(section));
+        for (name, structure, file) in within {
+            let _ = write!(text, "### `[[{name}]]`\n\n| key | meaning |\n|---|---|\n");
+            for (key, meaning) in fields_in(file, structure)? {
+                let _ = writeln!(text, "| `{key}` | {} |", cell(&meaning));
+            }
+            text.push('\n');
+        }
     }
     workspace::write(page, text)
 }
@@ -66,6 +77,21 @@ pub fn write(program: &Path, folder: &Path, page: &Path) -> Result<(), Failure> 
 fn missing_section(configuration: &Value) -> Option<&str> {
     let mut sections = configuration.as_object()?.keys().map(String::as_str);
     sections.find(|section| SECTIONS.iter().all(|(known, ..)| known != section))
+}
+
+/// Returns the public fields of a structure in a file.
+///
+/// # Errors
+/// Fails if the structure is not where it was.
+fn fields_in(file: &str, structure: &str) -> Result<Vec<(String, String)>, Failure> {
+    let fields = fields(&read(&root().join(file))?, structure);
+    match fields.is_empty() {
+        false => Ok(fields),
+        true => Err(Failure(format!(
+            "{file} has no structure {structure} with fields. Correct SECTIONS or TABLES in {}",
+            file!()
+        ))),
+    }
 }
 
 /// Returns the public fields of a structure with their doc comments.
