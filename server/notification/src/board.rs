@@ -50,10 +50,11 @@ impl Board {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn update(&self, states: &[ChannelState]) {
+    /// Changes the state of a channel.
+    pub(crate) fn update(&self, index: usize, change: impl FnOnce(&mut ChannelState)) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        for (channel, state) in channels.iter_mut().zip(states) {
-            channel.state = state.clone();
+        if let Some(channel) = channels.get_mut(index) {
+            change(&mut channel.state);
         }
     }
 }

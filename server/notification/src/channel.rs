@@ -73,21 +73,19 @@ impl Channels {
         url: &str,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, NotificationConfigError> {
-        let webhooks = config.webhooks.iter().map(|config| {
-            Ok(Channel {
-                name: config.name.clone(),
-                organisation: config.organisation.clone(),
-                events: config.events.clone(),
-                way: Way::Webhook(Box::new(Webhook::new(config, environment)?)),
-            })
+        let channel = |name: &str, organisation: &str, events: &[Event], way| Channel {
+            name: name.to_owned(),
+            organisation: organisation.to_owned(),
+            events: events.to_vec(),
+            way,
+        };
+        let webhooks = config.webhooks.iter().map(|one| {
+            let way = Way::Webhook(Box::new(Webhook::new(one, environment)?));
+            Ok(channel(&one.name, &one.organisation, &one.events, way))
         });
-        let emails = config.emails.iter().map(|config| {
-            Ok(Channel {
-                name: config.name.clone(),
-                organisation: config.organisation.clone(),
-                events: config.events.clone(),
-                way: Way::Email(Box::new(Email::new(config, environment)?)),
-            })
+        let emails = config.emails.iter().map(|one| {
+            let way = Way::Email(Box::new(Email::new(one, environment)?));
+            Ok(channel(&one.name, &one.organisation, &one.events, way))
         });
         Ok(Self {
             all: webhooks.chain(emails).collect::<Result<_, _>>()?,

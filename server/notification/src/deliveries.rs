@@ -64,17 +64,15 @@ pub struct Deliveries {
     channels: Channels,
     failures: Vec<Failures>,
     open: BTreeMap<String, Progress>,
-    states: Vec<ChannelState>,
     board: Arc<Board>,
 }
 
 impl Deliveries {
     /// Creates an empty record of deliveries.
     pub fn new(channels: Channels) -> Self {
-        let count = channels.all.len();
         let board = Arc::new(Board::new(&channels));
-        let (failures, states) = (vec![Failures::default(); count], vec![ChannelState::default(); count]);
-        Self { channels, failures, open: BTreeMap::new(), states, board }
+        let failures = vec![Failures::default(); channels.all.len()];
+        Self { channels, failures, open: BTreeMap::new(), board }
     }
 
     /// The channels.
@@ -139,11 +137,12 @@ impl Deliveries {
             match result {
                 Ok(()) => {
                     self.failures[index] = Failures::default();
-                    self.states[index] = ChannelState { delivered_at: Some(now), ..ChannelState::default() };
+                    let delivered = ChannelState { delivered_at: Some(now), ..ChannelState::default() };
+                    self.board.update(index, |state| *state = delivered);
                 }
                 Err(error) => {
                     self.failures[index].add(now);
-                    self.states[index].error = Some(error.to_string());
+                    self.board.update(index, |state| state.error = Some(error.to_string()));
                     if !is_late {
                         tracing::warn!(channel, notice, %error, "a notice was not delivered; it will be tried again");
                         continue;
@@ -155,15 +154,11 @@ impl Deliveries {
         }
     }
 
-    fn publish(&mut self) {
-        let mut waiting = vec![0; self.states.len()];
-        for progress in self.open.values() {
-            let open = (0..waiting.len()).filter(|index| !progress.done.contains(index));
-            open.for_each(|index| waiting[index] += 1);
+    /// Counts the notices that wait for each channel.
+    fn publish(&self) {
+        for index in 0..self.channels.all.len() {
+            let waiting = self.open.values().filter(|one| !one.done.contains(&index)).count() as u64;
+            self.board.update(index, |state| state.waiting = waiting);
         }
-        for (state, waiting) in self.states.iter_mut().zip(waiting) {
-            state.waiting = waiting;
-        }
-        self.board.update(&self.states);
     }
 }

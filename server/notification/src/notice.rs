@@ -92,7 +92,7 @@ struct Data<'a> {
 impl Notice {
     /// Returns the title on one line: names may hold any character.
     pub fn subject(&self) -> String {
-        self.title.chars().map(|letter| if is_control(letter) { ' ' } else { letter }).collect()
+        on_a_line(&self.title)
     }
 
     /// Returns the JSON of a webhook: `type`, `timestamp` and `data`, as Standard Webhooks recommends.
@@ -107,7 +107,7 @@ impl Notice {
             link: &self.link,
         };
         let body = Body { r#type: self.event.name(), timestamp: self.moment(), data };
-        serde_json::to_value(body).unwrap_or_default().to_string()
+        serde_json::to_string(&body).unwrap_or_default()
     }
 
     /// Returns the message of a chat, with the markup of Slack.
@@ -133,7 +133,7 @@ impl fmt::Display for Notice {
         }
         writeln!(f, "{}\n", self.link)?;
         if let Some(task) = &self.task {
-            writeln!(f, "Task:         {} ({})", self.name_of(task), task.id)?;
+            writeln!(f, "Task:         {} ({})", on_a_line(&task.name), task.id)?;
         }
         if let Some(population) = &self.population {
             writeln!(f, "Population:   {population}")?;
@@ -143,10 +143,13 @@ impl fmt::Display for Notice {
     }
 }
 
-impl Notice {
-    fn name_of(&self, task: &TaskName) -> String {
-        task.name.chars().filter(|letter| !is_control(*letter)).collect()
-    }
+/// Returns a text without line breaks and other control characters.
+fn on_a_line(text: &str) -> String {
+    text.chars()
+        .map(|letter| if is_control(letter) { ' ' } else { letter })
+        .collect::<String>()
+        .trim_end()
+        .to_owned()
 }
 
 /// Escapes the three characters that Slack's markup gives a meaning. An invisible space after `@` keeps names from calling

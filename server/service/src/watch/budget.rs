@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use folkmoot_notification::Event;
 use folkmoot_protocol::TaskId;
 use folkmoot_rounds::{coordinator::Coordinator, privacy::Budget};
-use folkmoot_storage::{ModelVersionRepository, SqlStorage, StorageError, WatchedTask};
+use folkmoot_storage::{StorageError, WatchedTask};
 
 use super::{Message, Occasion, Told, Writer};
 
@@ -14,17 +14,15 @@ const NEARLY: f64 = 0.9;
 /// when the task has a new version since the last look.
 pub(super) async fn occasion(
     coordinator: &Coordinator,
-    database: &SqlStorage,
     writer: &Writer<'_>,
     watched: &WatchedTask,
+    version: u64,
     looked_at: &mut BTreeMap<TaskId, u64>,
 ) -> Result<Option<Occasion>, StorageError> {
     let task = &watched.task;
     if task.description.privacy.is_none() || !writer.wants(task, Event::BudgetNearlySpent) {
         return Ok(None);
     }
-    let latest = coordinator.storage.latest_model_version(task.id).await?;
-    let version = latest.map_or(0, |version| version.number);
     if looked_at.get(&task.id) == Some(&version) {
         return Ok(None);
     }
@@ -42,7 +40,7 @@ pub(super) async fn occasion(
         looked_at.insert(task.id, version);
         if watched.told_budget {
             // The budget was raised.
-            database.tell_budget(task.id, false).await?;
+            coordinator.storage.database()?.tell_budget(task.id, false).await?;
         }
         return Ok(None);
     };

@@ -15,12 +15,15 @@ use std::{
     time::Duration,
 };
 
-use self::state::News;
 use folkmoot_edge::ServeError;
 use folkmoot_notification::{Channels, Deliveries, Event, Notice, Outcome, TaskName};
 use folkmoot_protocol::{OrganisationId, TaskId, Timestamp};
 use folkmoot_rounds::{clock::Clock, coordinator::Coordinator};
-use folkmoot_storage::{LeaseRepository, SqlStorage, StorageError, TaskRecord};
+use folkmoot_storage::{
+    LeaseRepository, ModelVersionRepository, SqlStorage, StorageError, TaskRecord, WatchedTask,
+};
+
+use self::state::News;
 
 /// The interval at which changes of states are told.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -41,7 +44,7 @@ struct Occasion {
     told: Told,
 }
 
-/// The news about a task.
+/// The record of a notice that was delivered.
 #[derive(Clone, Copy)]
 enum Told {
     State(TaskId, u64),
@@ -57,6 +60,8 @@ pub struct Watch {
     deliveries: Deliveries,
     /// The version of each private task whose budget was looked at last.
     looked_at: BTreeMap<TaskId, u64>,
+    /// The ids of the notices about states that people were not told of.
+    untold: BTreeSet<String>,
     /// The notices of the last look that were not delivered.
     looked: Vec<Occasion>,
     last_look: Option<Timestamp>,
@@ -73,6 +78,7 @@ impl Watch {
             clock,
             deliveries,
             looked_at: BTreeMap::new(),
+            untold: BTreeSet::new(),
             looked: Vec::new(),
             last_look: None,
             held_until: Timestamp(0),
@@ -137,7 +143,9 @@ impl Watch {
         let changes = self.changes(database).await?;
         self.deliver(database, changes).await?;
         self.look(database).await?;
-        let looked = std::mem::take(&mut self.looked);
+        let (untold, looked) = (std::mem::take(&mut self.untold), std::mem::take(&mut self.looked));
+        let is_current = |id: &str| untold.contains(id) || looked.iter().any(|one| one.notice.id == id);
+        self.deliveries.forget_others(is_current);
         self.looked = self.deliver(database, looked).await?;
         Ok(())
     }
@@ -196,7 +204,10 @@ impl Watch {
                     record(database, told).await?;
                     continue;
                 };
-                if self.deliveries.is_due(&notice_id(news.event(), &task, task.revision), now) {
+                let id = notice_id(news.event(), &task, task.revision);
+                let is_due = self.deliveries.is_due(&id, now);
+                self.untold.insert(id);
+                if is_due {
                     let notice = news.notice(&self.coordinator.storage, &writer, &task).await?;
                     occasions.push(Occasion { notice, told });
                 }
@@ -219,26 +230,28 @@ impl Watch {
         let writer = Writer::of(self.deliveries.channels(), database, now).await?;
         self.looked.clear();
         for watched in &watched {
-            let stall = stall::occasion(&self.coordinator, database, &writer, watched).await;
-            let budget =
-                budget::occasion(&self.coordinator, database, &writer, watched, &mut self.looked_at).await;
-            for occasion in [stall, budget] {
-                match occasion {
-                    Ok(occasion) => self.looked.extend(occasion),
-                    Err(error) => {
-                        tracing::warn!(task = %watched.task.id, %error, "could not look whether a task needs a notice");
-                    }
+            match look_at(&self.coordinator, &writer, watched, &mut self.looked_at).await {
+                Ok(occasions) => self.looked.extend(occasions),
+                Err(error) => {
+                    tracing::warn!(task = %watched.task.id, %error, "could not look whether a task needs a notice");
                 }
             }
         }
-        let looked: BTreeSet<String> = self.looked.iter().map(|one| one.notice.id.clone()).collect();
-        // Changes of states are never out of date.
-        let is_state = |id: &str| {
-            [Event::TaskCompleted, Event::TaskPaused].iter().any(|event| id.starts_with(event.name()))
-        };
-        self.deliveries.forget_others(|id| is_state(id) || looked.contains(id));
         Ok(())
     }
+}
+
+async fn look_at(
+    coordinator: &Coordinator,
+    writer: &Writer<'_>,
+    watched: &WatchedTask,
+    looked_at: &mut BTreeMap<TaskId, u64>,
+) -> Result<Vec<Occasion>, StorageError> {
+    let latest = coordinator.storage.latest_model_version(watched.task.id).await?;
+    let version = latest.map_or(0, |version| version.number);
+    let stall = stall::occasion(coordinator, writer, watched, version).await?;
+    let budget = budget::occasion(coordinator, writer, watched, version, looked_at).await?;
+    Ok(stall.into_iter().chain(budget).collect())
 }
 
 async fn record(database: &SqlStorage, told: Told) -> Result<(), StorageError> {

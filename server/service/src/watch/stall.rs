@@ -1,34 +1,32 @@
 use folkmoot_coordinator::{round::AbandonReason, task::TaskState};
 use folkmoot_notification::Event;
 use folkmoot_rounds::coordinator::Coordinator;
-use folkmoot_storage::{ModelVersionRepository, RoundRepository, SqlStorage, StorageError, WatchedTask};
+use folkmoot_storage::{RoundRepository, StorageError, WatchedTask};
 
 use super::{Message, Occasion, Told, Writer};
 
 /// The number of failed rounds in a row after which a task counts as stalled.
 const ROUNDS: u64 = 3;
 
-/// Returns a notice if the task stands still and nobody was told of this standstill.
+/// Returns a notice if the task stands still after this version and nobody was told of this standstill.
 pub(super) async fn occasion(
     coordinator: &Coordinator,
-    database: &SqlStorage,
     writer: &Writer<'_>,
     watched: &WatchedTask,
+    version: u64,
 ) -> Result<Option<Occasion>, StorageError> {
     let task = &watched.task;
     let TaskState::Active { after_round } = task.state else { return Ok(None) };
     if !writer.wants(task, Event::TaskStalled) {
         return Ok(None);
     }
-    let latest = coordinator.storage.latest_model_version(task.id).await?;
-    let version = latest.map_or(0, |version| version.number);
     // A new version ends a standstill, and so does an operator who resumes the task. Neither number ever decreases.
     let standstill = version.saturating_add(after_round);
     if watched.told_stall == Some(standstill) {
         return Ok(None);
     }
     let (failed, _) = coordinator.storage.abandoned_in_a_row(task.id, after_round).await?;
-    let since = database.trying_since(task.id, after_round).await?;
+    let since = coordinator.storage.database()?.trying_since(task.id, after_round).await?;
     let waited = since.map_or(0, |since| writer.now.0.saturating_sub(since.0));
     if failed < ROUNDS && u128::from(waited) < writer.channels.stalled_after.as_millis() {
         return Ok(None);

@@ -67,13 +67,20 @@ impl Watched {
     }
 
     fn watch_of(&self, holder: &str, hook: bool) -> Watch {
+        self.watch_with(holder, self.deliveries(hook))
+    }
+
+    fn deliveries(&self, hook: bool) -> Deliveries {
         let url = format!("http://127.0.0.1:{}/", self.recipient.port);
         let hooks = if hook { json!([{ "name": "hook", "url": url }]) } else { json!([]) };
         let config: NotificationConfig = serde_json::from_value(json!({ "webhooks": hooks })).unwrap();
-        let channels = Channels::new(&config, "https://fl.example", &|_| None).unwrap();
+        Deliveries::new(Channels::new(&config, "https://fl.example", &|_| None).unwrap())
+    }
+
+    fn watch_with(&self, holder: &str, deliveries: Deliveries) -> Watch {
         let moment = self.clock.clone();
         let clock: Clock = Arc::new(move || Timestamp(moment.load(Ordering::Relaxed)));
-        Watch::new(self.coordinator.clone(), holder.into(), clock, Deliveries::new(channels))
+        Watch::new(self.coordinator.clone(), holder.into(), clock, deliveries)
     }
 
     /// Lets a process look at this time.
@@ -280,4 +287,21 @@ async fn a_budget_that_is_nearly_spent_is_told_once_until_it_is_raised() {
     };
     assert_eq!(causes, [cause(1.05), cause(1.1)]);
     assert_eq!(told[0].1, "The privacy budget of digits is nearly spent");
+}
+
+#[tokio::test]
+async fn a_notice_whose_occasion_has_passed_waits_no_longer() {
+    let watched = Watched::new().await;
+    let task = watched.task(json!({})).await;
+    let reason = PauseReason::FailedCommits { rounds: 3, last_round: 7 };
+    watched.set(task, TaskState::Paused { reason: Some(reason), after_round: 7 }).await;
+    watched.recipient.answer([500]);
+    let deliveries = watched.deliveries(true);
+    let board = deliveries.board();
+    let mut watch = watched.watch_with("process", deliveries);
+    watched.pass(&mut watch, START).await;
+    assert_eq!(board.channels()[0].state.waiting, 1);
+    watched.set(task, TaskState::ACTIVE).await;
+    watched.pass(&mut watch, later(1)).await;
+    assert_eq!((board.channels()[0].state.waiting, watched.told().len()), (0, 1));
 }
