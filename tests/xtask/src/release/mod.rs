@@ -1,5 +1,5 @@
-//! `cargo xtask release`: makes the files of a release that this platform can make. Tries all but the browser package where nothing else
-//! is installed.
+//! `cargo xtask release`: makes the files of a release that this platform can make. Tries the packages of the program, of Python and of
+//! Kotlin where nothing else is installed.
 
 mod archive;
 mod checksums;
