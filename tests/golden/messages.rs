@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use folkmoot_protocol::{
-    BlobDigest, Codec, DeviceCondition, DeviceRule, DriftCorrection, ErrorCode, GradientClipping,
-    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, MissingValue, Plan, Precision, Problem,
-    Protection, RunningStatistics, TableColumn, TableLabel, TableSchema, TrainingPlan, ValueGrid, Work,
+    BlobDigest, Codec, DeviceCondition, DeviceRule, DriftCorrection, ErrorCode, GradientClipping, ImageFit,
+    ImageSchema, LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, MissingValue, Plan, Precision,
+    Problem, Protection, RunningStatistics, TableColumn, TableLabel, TableSchema, TrainingPlan, ValueGrid,
+    Work,
     messages::{
         AbortReason, AbortRequest, Assignment, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
         ProtectionLevel, ReportRequest, UploadState, UploadStatus,
@@ -122,6 +123,7 @@ fn small_plan() -> Plan {
         drift_correction: None,
         fine_tuning: None,
         table_schema: None,
+        image_schema: None,
     }
 }
 
@@ -149,6 +151,16 @@ fn plan() {
 fn a_plan_with_a_table_schema() {
     let plan = Plan { table_schema: Some(every_table_column()), ..small_plan() };
     assert_message("plan_with_table_schema", &plan);
+}
+
+#[test]
+fn a_plan_with_an_image_schema() {
+    let classes = vec!["cat".into(), "größe".into()];
+    let (mean, deviation) = (vec![0.5], vec![0.25]);
+    let images =
+        ImageSchema { width: 64, height: 48, grey: true, fit: ImageFit::Pad, mean, deviation, classes };
+    let plan = Plan { image_schema: Some(Box::new(images)), ..small_plan() };
+    assert_message("plan_with_image_schema", &plan);
 }
 
 /// Returns a table schema with a column of every kind and every treatment of gaps.

@@ -221,6 +221,7 @@ async fn store_task(
         fine_tuning: None,
         drift_correction: description.finalizer.drift_correction(),
         table_schema: None,
+        image_schema: None,
     };
     let (plan, plan_bytes) = put(serde_json::to_vec(&plan).expect("a plan is plain data")).await;
     let id = TaskId::from_random_bytes(random_bytes());

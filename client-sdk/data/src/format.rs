@@ -55,6 +55,11 @@ impl Format {
         }
     }
 
+    /// Returns whether a schema can say how the format's content becomes numbers.
+    pub fn has_schema(self) -> bool {
+        matches!(self, Self::Csv | Self::Images)
+    }
+
     pub(crate) fn names() -> String {
         Self::ALL.map(Self::name).join("|")
     }

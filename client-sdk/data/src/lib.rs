@@ -12,6 +12,7 @@ mod idx;
 mod images;
 mod leaf;
 mod limits;
+mod moments;
 mod npy;
 mod npz;
 mod options;

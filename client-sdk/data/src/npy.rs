@@ -124,10 +124,8 @@ pub(crate) mod tests {
         let dataset = read_arrays(&features, &labels, &ReadOptions::default()).unwrap();
         assert_eq!(dataset.examples.feature_shape(), [1, 2]);
         assert_eq!(dataset.examples.labels(), &Labels::Classes(vec![7, 8]));
-        let options =
-            ReadOptions { flat: true, label_kind: crate::LabelKind::Target, ..ReadOptions::default() };
+        let options = ReadOptions { label_kind: crate::LabelKind::Target, ..ReadOptions::default() };
         let dataset = read_arrays(&features, &labels, &options).unwrap();
-        assert_eq!(dataset.examples.feature_shape(), [2]);
         assert_eq!(dataset.examples.labels(), &Labels::Targets(vec![7.0, 8.0], 1));
     }
 

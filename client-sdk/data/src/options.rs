@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_engine::data::LabelKind;
 
-use crate::{DataError, Fault, Format, Limits, guess, schema::TableSchema};
+use crate::{DataError, Fault, Format, Limits, guess, schema::DataSchema};
 
 /// Options for reading a file or a folder. Reading fails if the format does not support an option that is set.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -18,27 +18,26 @@ pub struct ReadOptions {
     pub label_column: Option<String>,
     /// CSV and Parquet: the column with the group of each example. It is not a feature.
     pub group_column: Option<String>,
-    /// CSV: how columns become features and the label. By default, all columns are numbers.
-    pub schema: Option<TableSchema>,
+    /// CSV and images: the rules by which columns or images become features, and the label. By default, all columns are
+    /// numbers, and all images have the same size.
+    pub schema: Option<DataSchema>,
     /// The kind of labels: class numbers, or target values for regression. For NPY and NPZ the element type decides;
     /// [`LabelKind::Target`] turns integers into targets too.
     pub label_kind: LabelKind,
     /// IDX: swaps rows and columns of every image, because EMNIST stores images transposed.
     pub transposed: bool,
-    /// True to flatten the features of an example to one row, for a model whose input has one dimension.
-    pub flat: bool,
     /// The limits on the size of the data.
     pub limits: Limits,
 }
 
 impl ReadOptions {
-    /// Sets the schema of a task or of a model for a table, unless the options have one already. Other formats than CSV
-    /// already contain numbers, and are read without it.
+    /// Sets the schema of a task or of a model for a table or for images, unless the options have one already. All other
+    /// formats already contain numbers, and are read without it.
     ///
     /// # Errors
     /// [`DataError`] if the format is not set and cannot be guessed from the path.
-    pub fn or_schema(mut self, schema: Option<&TableSchema>, path: &Path) -> Result<Self, DataError> {
-        if self.schema.is_none() && self.format_of(path)? == Format::Csv {
+    pub fn or_schema(mut self, schema: Option<&DataSchema>, path: &Path) -> Result<Self, DataError> {
+        if self.schema.is_none() && self.format_of(path)?.has_schema() {
             self.schema = schema.cloned();
         }
         Ok(self)
@@ -80,17 +79,30 @@ impl ReadOptions {
         if self.group_column.is_some() && self.group_column == self.label_column {
             return refused("one column cannot be label and group".into(), "choose another --group-column");
         }
-        if self.schema.is_some() && format != Format::Csv {
-            return refused(format!("the format {format} has no schema"), "omit --schema");
+        match (&self.schema, format) {
+            (None, _)
+            | (Some(DataSchema::Table(_)), Format::Csv)
+            | (Some(DataSchema::Images { .. }), Format::Images) => {}
+            (Some(DataSchema::Table(_)), Format::Images) => {
+                return refused(
+                    "the schema is for tables, and the data are images".into(),
+                    "give a schema of images",
+                );
+            }
+            (Some(DataSchema::Images { .. }), Format::Csv) => {
+                return refused(
+                    "the schema is for images, and the data are a table".into(),
+                    "give a schema of a table",
+                );
+            }
+            (Some(_), _) => return refused(format!("the format {format} has no schema"), "omit --schema"),
         }
         if self.schema.is_some() && (self.label_column.is_some() || self.label_kind == LabelKind::Target) {
             let remedy = "omit --label-column and --targets";
             return refused("the schema names the label and its kind".into(), remedy);
         }
-        if self
-            .schema
-            .as_ref()
-            .is_some_and(|schema| Some(schema.label.name()) == self.group_column.as_deref())
+        if let Some(DataSchema::Table(schema)) = &self.schema
+            && Some(schema.label.name()) == self.group_column.as_deref()
         {
             return refused("one column cannot be label and group".into(), "choose another --group-column");
         }

@@ -6,7 +6,7 @@ use folkmoot_engine::{Examples, Labels, data::LabelKind};
 
 use crate::{
     DataError, Dataset, Format, ReadOptions, cifar, content, csv, idx, images, leaf, npy, npz, parquet,
-    schema,
+    schema::{self, DataSchema},
 };
 
 /// Reads examples from a file or a folder, with their groups if the file has them.
@@ -21,8 +21,10 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     options.check(format, path)?;
     let dataset = match format {
         Format::Csv => match &options.schema {
-            Some(schema) => schema::read(path, schema, options.group_column.as_deref(), &options.limits)?,
-            None => csv::read(path, options)?,
+            Some(DataSchema::Table(schema)) => {
+                schema::read(path, schema, options.group_column.as_deref(), &options.limits)?
+            }
+            _ => csv::read(path, options)?,
         },
         Format::Npy => npy::read(path, options)?,
         Format::Npz => npz::read(path, options)?,
@@ -38,21 +40,12 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     Ok(Dataset { examples: adapted(examples, path, options)?, groups: dataset.groups })
 }
 
-/// Converts labels and shape to what the options request, if they differ.
+/// Converts class numbers to targets if the options request it.
 fn adapted(examples: Examples, path: &Path, options: &ReadOptions) -> Result<Examples, DataError> {
-    let to_targets =
-        options.label_kind == LabelKind::Target && matches!(examples.labels(), Labels::Classes(_));
-    let to_flat = options.flat && examples.feature_shape().len() > 1;
-    if !to_targets && !to_flat {
+    let Labels::Classes(classes) = examples.labels() else { return Ok(examples) };
+    if options.label_kind != LabelKind::Target {
         return Ok(examples);
     }
-    let labels = match examples.labels() {
-        Labels::Classes(classes) if to_targets => {
-            Labels::Targets(classes.iter().map(|class| *class as f32).collect(), 1)
-        }
-        other => other.clone(),
-    };
-    let shape = examples.feature_shape();
-    let shape = if to_flat { vec![shape.iter().product()] } else { shape.to_vec() };
-    content::examples(examples.features().to_vec(), shape, labels, path)
+    let targets = Labels::Targets(classes.iter().map(|class| *class as f32).collect(), 1);
+    content::examples(examples.features().to_vec(), examples.feature_shape().to_vec(), targets, path)
 }

@@ -7,6 +7,7 @@
 mod attributes;
 mod budget;
 pub mod build;
+mod data_schema;
 mod decode;
 mod error;
 mod export;
@@ -29,7 +30,6 @@ mod parameter;
 #[cfg(feature = "complete")]
 mod precision;
 mod prepare;
-mod table_schema;
 #[cfg(feature = "complete")]
 mod unsupported;
 mod weights;
@@ -37,6 +37,7 @@ mod weights;
 pub use folkmoot_onnx_file::{FileError, ImportLimits};
 use folkmoot_onnx_file::{limits, locate, locate::Chunks, proto, tensor, wire};
 
+pub use data_schema::{IMAGE_SCHEMA_KEY, TABLE_SCHEMA_KEY, read_data_schema, write_data_schema};
 pub use error::{ExportError, ImportError, UnsupportedOperator};
 use export::with_weights;
 pub use import::{FinalActivation, ModelNode};
@@ -50,7 +51,6 @@ pub use operators::SUPPORTED_ML_OPERATORS;
 pub use operators::SUPPORTED_OPERATORS;
 pub use outputs::{ModelOutput, Obstacle};
 pub use parameter::{ParameterKind, ParameterSpec};
-pub use table_schema::{TABLE_SCHEMA_KEY, read_table_schema, write_table_schema};
 pub use weights::Remark;
 
 #[cfg(test)]

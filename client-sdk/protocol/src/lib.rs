@@ -7,6 +7,7 @@
 
 pub mod codec;
 mod count;
+mod data_schema;
 mod digest;
 pub mod endorsement;
 mod error_code;
@@ -25,7 +26,6 @@ mod role;
 pub mod saturating;
 pub mod secure;
 pub mod signing;
-mod table;
 mod tensor;
 mod text;
 mod timestamp;
@@ -34,6 +34,9 @@ mod version;
 
 pub use codec::{Codec, Recipe};
 pub use count::{Count, CountTooLargeError};
+pub use data_schema::{
+    DataSchema, ImageFit, ImageSchema, MissingValue, TableColumn, TableLabel, TableSchema,
+};
 pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
 pub use error_code::{Disposition, ErrorCode};
 pub use fault::Fault;
@@ -51,7 +54,7 @@ pub use plan::{
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;
 pub use signing::SigningError;
-pub use table::{MissingValue, TableColumn, TableLabel, TableSchema};
+
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};
 pub use text::{DisplayName, TextFault, check_characters, is_control};
 pub use timestamp::Timestamp;

@@ -12,10 +12,14 @@ pub const TENSOR_NAME_BYTES_MAX: usize = 256;
 pub const LEARNING_RATE_FACTORS_MAX: usize = 4096;
 /// The maximum number of patterns of frozen tensors in a plan, and of trained tensors.
 pub const FROZEN_PATTERNS_MAX: usize = 64;
-/// The maximum number of bytes of a table schema in a plan, as JSON. A task with it must fit into a control message.
-pub const TABLE_SCHEMA_BYTES_MAX: usize = 48 * 1024;
+/// The maximum number of bytes of a data schema in a plan, as JSON. A task with it must fit into a control message.
+pub const DATA_SCHEMA_BYTES_MAX: usize = 48 * 1024;
 /// The maximum number of features that the columns of a table schema become.
 pub const TABLE_FEATURES_MAX: usize = 1 << 20;
+/// The maximum width and height of the images of a schema, in pixels.
+pub const IMAGE_SIDE_MAX: u32 = 4096;
+/// The maximum number of classes of a schema of images.
+pub const IMAGE_CLASSES_MAX: usize = 10_000;
 /// The maximum number of bytes in a control message (JSON).
 pub const CONTROL_BYTES_MAX: usize = 64 * 1024;
 /// The maximum number of bytes of a message of secure aggregation: the roster of 10,000 members.

@@ -109,6 +109,7 @@ impl Fake {
             drift_correction: None,
             fine_tuning: None,
             table_schema: None,
+            image_schema: None,
         };
         Self {
             plan,

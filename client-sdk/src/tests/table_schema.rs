@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use folkmoot_engine::{Examples, Labels};
 use folkmoot_protocol::{
-    MissingValue, TableColumn, TableLabel, TableSchema,
+    DataSchema, MissingValue, TableColumn, TableLabel, TableSchema,
     messages::{AbortReason, AbortRequest},
 };
 
@@ -21,7 +21,7 @@ const COMPLAINT: &str = "line 7, column age: \"fifty-one\" is not a number";
 /// A table that fits the schema with these columns, and the schemas for which it was asked.
 struct Table {
     columns: usize,
-    asked: Mutex<Vec<Option<TableSchema>>>,
+    asked: Mutex<Vec<Option<DataSchema>>>,
 }
 
 impl ExampleSource for Table {
@@ -29,9 +29,9 @@ impl ExampleSource for Table {
         4
     }
 
-    fn examples(&self, schema: Option<&TableSchema>) -> Result<Examples, String> {
+    fn examples(&self, schema: Option<&DataSchema>) -> Result<Examples, String> {
         self.asked.lock().unwrap().push(schema.cloned());
-        match schema.filter(|schema| schema.columns.len() == self.columns) {
+        match schema.filter(|schema| schema.feature_shape() == [self.columns]) {
             Some(_) => Ok(Examples::new(vec![0.5; 8], vec![2], Labels::Classes(vec![0, 1, 0, 1])).unwrap()),
             None => Err(COMPLAINT.into()),
         }
@@ -69,7 +69,7 @@ async fn a_table_is_encoded_by_the_schema_of_the_plan() {
     builder.build().unwrap().run_rounds(1, never()).await.unwrap();
     assert!(fake.seen().is_accepted);
     let asked = table.asked.lock().unwrap();
-    assert!(!asked.is_empty() && asked.iter().all(|one| *one == Some(schema())), "{asked:?}");
+    assert!(!asked.is_empty() && asked.iter().all(|one| *one == Some(schema().into())), "{asked:?}");
 }
 
 #[tokio::test]

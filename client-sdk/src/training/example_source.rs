@@ -1,5 +1,5 @@
 use folkmoot_engine::Examples;
-use folkmoot_protocol::TableSchema;
+use folkmoot_protocol::DataSchema;
 
 /// Provides a client's examples as numbers, for each plan.
 pub trait ExampleSource: Send + Sync {
@@ -12,7 +12,7 @@ pub trait ExampleSource: Send + Sync {
     /// # Errors
     /// The reason why the examples do not fit the schema. The client declines the assignment. It writes the reason to
     /// the local log, and never sends it, because it may contain the user's data.
-    fn examples(&self, schema: Option<&TableSchema>) -> Result<Examples, String>;
+    fn examples(&self, schema: Option<&DataSchema>) -> Result<Examples, String>;
 }
 
 /// Examples that are numbers already. A schema does not change them.
@@ -21,7 +21,7 @@ impl ExampleSource for Examples {
         self.len() as u64
     }
 
-    fn examples(&self, _: Option<&TableSchema>) -> Result<Examples, String> {
+    fn examples(&self, _: Option<&DataSchema>) -> Result<Examples, String> {
         Ok(self.clone())
     }
 }

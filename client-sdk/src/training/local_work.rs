@@ -38,7 +38,8 @@ pub(crate) struct LocalWork {
 /// # Errors
 /// The error of a declined assignment if the examples do not fit the plan's schema.
 pub(crate) fn examples_for(source: &dyn ExampleSource, plan: &Plan) -> Result<Examples, WorkError> {
-    source.examples(plan.table_schema.as_ref()).map_err(|reason| {
+    let schema = plan.data_schema().ok().flatten();
+    source.examples(schema.as_ref()).map_err(|reason| {
         // The reason may contain a field of the user's table, so it stays in the local log.
         tracing::warn!(%reason, "the client's data does not fit the task, so it declines the assignment");
         WorkError::declined()

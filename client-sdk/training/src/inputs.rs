@@ -184,8 +184,8 @@ pub fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     plan.training.validate().map_err(|error| unsupported(error.to_string()))?;
     check_device_rules(&plan.device_rules).map_err(unsupported)?;
     #[cfg(not(target_family = "wasm"))]
-    if let Some(schema) = &plan.table_schema {
-        schema.check_for_plan().map_err(|fault| unsupported(format!("table_schema: {fault}")))?;
+    if let Some(schema) = plan.data_schema().map_err(|fault| unsupported(fault.to_owned()))? {
+        schema.check_for_plan().map_err(|fault| unsupported(format!("schema of the data: {fault}")))?;
     }
     if plan.codec != Codec::None {
         return Err(unsupported(format!("this build does not support the plan's codec {}", plan.codec)));

@@ -178,6 +178,7 @@ mod tests {
             drift_correction: None,
             fine_tuning: None,
             table_schema: None,
+            image_schema: None,
         }
     }
 

@@ -22,6 +22,7 @@ pub fn plan() -> Plan {
         drift_correction: None,
         fine_tuning: None,
         table_schema: None,
+        image_schema: None,
     }
 }
 

@@ -27,9 +27,6 @@ pub struct Args {
     /// The examples for evaluating versions under poisoning. By default, a share of the data is held out.
     #[arg(long, value_name = "PATH")]
     pub held_out: Option<PathBuf>,
-    /// Pass images to the model as one flat row of numbers.
-    #[arg(long)]
-    pub flat: bool,
     /// The column with the label.
     #[arg(long, value_name = "NAME")]
     pub label_column: Option<String>,

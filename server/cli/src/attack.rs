@@ -49,10 +49,9 @@ fn inputs(args: &Args) -> Result<Inputs, CliError> {
             label_column: args.label_column.clone(),
             group_column: args.group_column.clone(),
             schema: read_schema(args.schema.as_deref())?,
-            flat: args.flat,
             ..ReadOptions::default()
         };
-        read_data(options, path, description.table_schema())
+        read_data(options, path, description.data_schema())
     };
     let training = read(&args.data)?;
     let held_out = args.held_out.as_deref().map(read).transpose()?;

@@ -1,5 +1,5 @@
 mod events;
-mod table;
+mod examples;
 
 use std::path::PathBuf;
 
@@ -109,7 +109,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 
 fn build(args: Args) -> Result<Client, CliError> {
     let budget = budget(&args);
-    let examples = table::source(&args.examples)?;
+    let examples = examples::source(&args.examples)?;
     let out = args.output;
     let mut builder = Client::builder(args.coordinator)
         .state_directory(args.state)

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use folkmoot_client::read_model_file;
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_inference::InferenceModel;
-use folkmoot_protocol::{ClassReport, Metric, MetricValues, TableLabel};
+use folkmoot_protocol::{ClassReport, DataSchema, Metric, MetricValues};
 use serde::Serialize;
 
 use super::{
@@ -39,13 +39,13 @@ struct Evaluation {
     metrics: MetricValues,
     /// `None` if labels are not class numbers.
     classes: Option<ClassReport>,
-    /// The names of the classes, if the model's table schema has them.
+    /// The names of the classes, if the model's schema has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     class_names: Vec<String>,
 }
 
-/// Evaluates a model on local data: the loss, and every metric that the labels allow. A table is encoded by the schema in
-/// the model's metadata, unless `--schema` gives another.
+/// Evaluates a model on local data: the loss, and every metric that the labels allow. A table or images are encoded by the
+/// schema in the model's metadata, unless `--schema` gives another.
 ///
 /// # Errors
 /// If a file cannot be read, or the examples do not fit the model.
@@ -73,10 +73,7 @@ fn evaluate(path: &Path, examples: &ExamplesArgs, output: Option<&str>) -> Resul
         own.check_examples(&examples, loss)
             .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
     }
-    let class_names = match schema.map(|schema| schema.label) {
-        Some(TableLabel::Class { classes, .. }) => classes,
-        _ => Vec::new(),
-    };
+    let class_names = schema.as_ref().and_then(DataSchema::classes).unwrap_or_default().to_vec();
     let evaluation = model.evaluate_in_detail(&examples, loss).map_err(failed)?;
     let metrics = evaluation.values();
     Ok(Evaluation {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use folkmoot_data::{Format, LabelKind, ReadOptions, read, schema::TableSchema};
+use folkmoot_data::{Format, LabelKind, ReadOptions, read, schema::DataSchema};
 use folkmoot_engine::Examples;
 
 use super::{CliError, data::read_schema};
@@ -26,8 +26,9 @@ pub struct ExamplesArgs {
     /// The column of a .csv or .parquet file with the owner of each example. It is not used as a feature.
     #[arg(long, value_name = "NAME")]
     group_column: Option<String>,
-    /// The schema of a .csv file, from `folkmoot data schema`, or a model that carries one. It says how the columns
-    /// become numbers, and which is the label. The default is the schema of the model or of the task, if it has one.
+    /// The schema of a .csv file or of a folder of images, from `folkmoot data schema`, or a model that carries one. It
+    /// says how columns or images become numbers, and which classes there are. The default is the schema of the model or
+    /// of the task, if it has one.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["label_column", "targets"])]
     schema: Option<PathBuf>,
     /// Read the labels as target values instead of class numbers.
@@ -36,9 +37,6 @@ pub struct ExamplesArgs {
     /// Transpose IDX images. EMNIST stores them transposed.
     #[arg(long)]
     transposed: bool,
-    /// Pass images to the model as one flat row of numbers.
-    #[arg(long)]
-    flat: bool,
 }
 
 /// The names of the formats.
@@ -86,11 +84,11 @@ impl ExamplesArgs {
         &self.data
     }
 
-    /// Reads the examples. If they are a table without `--schema`, encodes it by the schema of a model or of a task.
+    /// Reads the examples. Encodes a table or images without `--schema` by the schema of a model or of a task.
     ///
     /// # Errors
     /// If the examples cannot be read. The error names the file, the position and the remedy.
-    pub fn read(&self, schema: Option<&TableSchema>) -> Result<Examples, CliError> {
+    pub fn read(&self, schema: Option<&DataSchema>) -> Result<Examples, CliError> {
         let options = self.options()?.or_schema(schema, &self.data);
         let dataset = options.and_then(|options| read(&self.data, &options));
         Ok(dataset.map_err(|error| CliError::new(error.to_string()))?.examples)
@@ -109,7 +107,6 @@ impl ExamplesArgs {
             schema: read_schema(self.schema.as_deref())?,
             label_kind: if self.targets { LabelKind::Target } else { LabelKind::Class },
             transposed: self.transposed,
-            flat: self.flat,
             ..ReadOptions::default()
         })
     }
@@ -133,7 +130,6 @@ mod tests {
             schema: None,
             targets: false,
             transposed: false,
-            flat: false,
         }
     }
 

@@ -25,6 +25,7 @@ mod full_disk;
 mod notifications;
 #[cfg(unix)]
 mod operator;
+mod photos;
 mod private;
 mod rules;
 mod sampled;

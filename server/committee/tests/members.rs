@@ -89,6 +89,7 @@ impl World {
             drift_correction: None,
             fine_tuning: None,
             table_schema: None,
+            image_schema: None,
         };
         let ring = Ring::for_terms(&plan.grid, &terms.sum, LENGTH as u64).unwrap();
         let text = serde_json::to_string(&plan).unwrap();

@@ -118,10 +118,14 @@ impl<'a> Walk<'a> {
             (Form::Kinds(kinds), DeValue::Table(entries)) => self.kinds(kinds, path, at, entries),
             (Form::Words(words), DeValue::String(word)) => self.word(words, path, value.span(), word),
             (Form::Words(words), DeValue::Table(entries)) => self.word_table(words, path, at, entries),
-            (Form::Either(forms), given) => match forms.iter().find(|form| takes(form, given)) {
-                Some(form) => self.form(form, path, at, value),
-                None => self.wrong(form, path, value),
-            },
+            (Form::Either(forms), given) => {
+                // The first form wins among those that have as many of the given keys.
+                let taking = forms.iter().rev().filter(|form| takes(form, given));
+                match taking.max_by_key(|form| known_keys(form, given)) {
+                    Some(form) => self.form(form, path, at, value),
+                    None => self.wrong(form, path, value),
+                }
+            }
             _ => self.wrong(form, path, value),
         }
     }
@@ -193,6 +197,17 @@ fn takes(form: &Form, value: &DeValue<'_>) -> bool {
         Form::Map(_) | Form::Table(_) | Form::Kinds(_) => matches!(value, DeValue::Table(_)),
         Form::Words(_) => matches!(value, DeValue::String(_) | DeValue::Table(_)),
         Form::Either(forms) => forms.iter().any(|form| takes(form, value)),
+    }
+}
+
+/// Returns how many keys of a table a form has.
+fn known_keys(form: &Form, value: &DeValue<'_>) -> usize {
+    match (form, value) {
+        (Form::Table(table), DeValue::Table(entries)) => {
+            entries.iter().filter(|(name, _)| table.key(name.get_ref()).is_some()).count()
+        }
+        (Form::Either(forms), _) => forms.iter().map(|form| known_keys(form, value)).max().unwrap_or(0),
+        _ => 0,
     }
 }
 

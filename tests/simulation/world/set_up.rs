@@ -93,6 +93,7 @@ impl World {
             drift_correction: None,
             fine_tuning: None,
             table_schema: None,
+            image_schema: None,
         };
         let shown = plan.clone();
         let (plan, plan_bytes) = put(serde_json::to_vec(&plan).expect("a plan is JSON")).await?;

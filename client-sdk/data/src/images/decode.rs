@@ -2,7 +2,7 @@
 
 use std::{io::Cursor, path::Path};
 
-use image::{DynamicImage, ImageDecoder, ImageError, ImageReader};
+use image::{DynamicImage, ImageDecoder, ImageError, ImageReader, metadata::Orientation};
 
 use crate::{Fault, Limits, file};
 
@@ -13,43 +13,35 @@ const DECODER_BYTES_MAX: u64 = 1 << 26;
 
 /// An image with separate channels.
 pub(super) struct Image {
-    width: u32,
-    height: u32,
+    pub(super) width: u32,
+    pub(super) height: u32,
     /// The brightness of each pixel from 0 to 1, row-major: one channel for grey images, three for colour.
-    channels: Vec<Vec<f32>>,
+    pub(super) channels: Vec<Vec<f32>>,
 }
 
 impl Image {
     /// Decodes a PNG or JPEG image. The content decides the format, not the file name.
     ///
-    /// Compares the size in the header with the limit and with the first image before it allocates memory for pixels.
+    /// Skips the pixels if the size in the header differs from that of the first image.
     pub(super) fn decode(content: &[u8], first: Option<&Self>, limits: &Limits) -> Result<Self, Fault> {
-        let unreadable = |error: ImageError| {
-            Fault::new(
-                format!("cannot be read as a PNG or JPEG image: {error}"),
-                "save it again as PNG or JPEG",
-            )
-        };
-        let mut reader = ImageReader::new(Cursor::new(content))
-            .with_guessed_format()
-            .map_err(|error| unreadable(ImageError::IoError(error)))?;
-        let pixels_max = limits.image_pixels_max;
-        let mut decoder_limits = image::Limits::default();
-        decoder_limits.max_alloc =
-            Some(pixels_max.saturating_mul(PIXEL_BYTES_MAX).saturating_add(DECODER_BYTES_MAX));
-        reader.limits(decoder_limits);
-        let decoder = reader.into_decoder().map_err(unreadable)?;
+        let decoder = open(content, limits)?;
         let (width, height) = decoder.dimensions();
-        if u64::from(width) * u64::from(height) > pixels_max {
-            let reason = format!("is {width} × {height} pixels, more than the limit of {pixels_max}");
-            return Err(Fault::new(reason, "make it smaller, or raise image_pixels_max"));
-        }
         if first.is_some_and(|first| (first.width, first.height) != (width, height)) {
             // Skip decoding: `fit` reports that the size differs.
             return Ok(Self { width, height, channels: Vec::new() });
         }
         let image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
         Ok(Self { width, height, channels: channels(&image)? })
+    }
+
+    /// Decodes a PNG or JPEG image, and turns it by the orientation in its EXIF data.
+    pub(super) fn decode_upright(content: &[u8], limits: &Limits) -> Result<Self, Fault> {
+        let mut decoder = open(content, limits)?;
+        // A damaged entry says nothing about the pixels.
+        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let mut image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
+        image.apply_orientation(orientation);
+        Ok(Self { width: image.width(), height: image.height(), channels: channels(&image)? })
     }
 
     /// Compares the image with the first one. Converts a grey image to colour if the first one is in colour.
@@ -91,6 +83,30 @@ impl Image {
         let channels = vec![Vec::new(); self.channels.len()];
         Self { width: self.width, height: self.height, channels }
     }
+}
+
+/// Opens an image. Compares the size in its header with the limit before memory for pixels is allocated.
+fn open<'a>(content: &'a [u8], limits: &Limits) -> Result<impl ImageDecoder + 'a, Fault> {
+    let mut reader = ImageReader::new(Cursor::new(content))
+        .with_guessed_format()
+        .map_err(|error| unreadable(ImageError::IoError(error)))?;
+    let pixels_max = limits.image_pixels_max;
+    let mut decoder_limits = image::Limits::default();
+    decoder_limits.max_alloc =
+        Some(pixels_max.saturating_mul(PIXEL_BYTES_MAX).saturating_add(DECODER_BYTES_MAX));
+    reader.limits(decoder_limits);
+    let decoder = reader.into_decoder().map_err(unreadable)?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > pixels_max {
+        let reason = format!("is {width} × {height} pixels, more than the limit of {pixels_max}");
+        return Err(Fault::new(reason, "make it smaller, or raise image_pixels_max"));
+    }
+    Ok(decoder)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes the error")]
+fn unreadable(error: ImageError) -> Fault {
+    Fault::new(format!("cannot be read as a PNG or JPEG image: {error}"), "save it again as PNG or JPEG")
 }
 
 /// Separates the channels and drops an opaque alpha channel.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Serialize;
 
 use super::{MissingValue, TableColumn, TableLabel, TableSchema, field, sheet::Sheet};
-use crate::{DataError, Fault, Limits};
+use crate::{DataError, Fault, Limits, moments::Moments};
 
 /// The maximum number of different texts in a column that becomes a category.
 const VALUES_MAX: usize = 1_000;
@@ -227,29 +227,5 @@ impl Seen {
             return Err(Fault::new(reason, exclude));
         }
         Ok((TableColumn::Category { name, values: self.values.keys().cloned().collect() }, "category", same))
-    }
-}
-
-/// Mean and variance, one value at a time (Welford 1962, "Note on a method for calculating corrected sums of squares
-/// and products").
-#[derive(Debug, Default)]
-struct Moments {
-    count: u64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Moments {
-    fn add(&mut self, value: f64) {
-        self.count += 1;
-        let difference = value - self.mean;
-        self.mean += difference / self.count as f64;
-        self.squares += difference * (value - self.mean);
-    }
-
-    /// Returns the mean and the standard deviation; 1 if all values are equal.
-    fn scale(&self) -> (f64, f64) {
-        let deviation = (self.squares / self.count.max(1) as f64).sqrt();
-        (self.mean, if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 })
     }
 }

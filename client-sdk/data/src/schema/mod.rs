@@ -1,4 +1,4 @@
-//! Schemas: rules that turn the columns of a table into numbers, in the same way on every client.
+//! Schemas: rules that turn tables and images into numbers, in the same way on every client.
 
 mod encode;
 mod field;
@@ -11,10 +11,13 @@ mod tests;
 use std::path::Path;
 
 pub(crate) use encode::read;
-pub use folkmoot_protocol::{MissingValue, TableColumn, TableLabel, TableSchema};
+pub use folkmoot_protocol::{
+    DataSchema, ImageFit, ImageSchema, MissingValue, TableColumn, TableLabel, TableSchema,
+};
 pub use infer::{ColumnSummary, InferOptions, Inferred, infer};
 pub use rows::count_rows;
 
+pub use crate::images::{ImageInferOptions, InferredImages, count as count_images, infer as infer_images};
 use crate::{DataError, Fault, Limits, file};
 
 /// The maximum size of a schema file, in bytes.
@@ -24,10 +27,10 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 /// [`DataError`] if the file cannot be read, is not a schema, or contradicts itself.
-pub fn read_file(path: &Path) -> Result<TableSchema, DataError> {
+pub fn read_file(path: &Path) -> Result<DataSchema, DataError> {
     let limits = Limits { file_bytes_max: FILE_BYTES_MAX, ..Limits::default() };
     let content = file::bytes(path, &limits)?;
-    let schema: TableSchema = serde_json::from_slice(&content).map_err(|error| {
+    let schema: DataSchema = serde_json::from_slice(&content).map_err(|error| {
         let remedy = "make one with `folkmoot data schema`, or correct it";
         DataError::invalid(path, Fault::new(format!("is not a schema: {error}"), remedy))
     })?;
@@ -36,8 +39,12 @@ pub fn read_file(path: &Path) -> Result<TableSchema, DataError> {
 }
 
 impl From<folkmoot_protocol::Fault> for Fault {
-    /// Drops the path in the schema, because the message names the column.
+    /// Names the field of an image's schema. The message of a table's schema names the column already.
     fn from(fault: folkmoot_protocol::Fault) -> Self {
-        Self::new(fault.message, fault.remedy)
+        let reason = match fault.field.strip_prefix("images.") {
+            Some(field) => format!("{field} {}", fault.message),
+            None => fault.message,
+        };
+        Self::new(reason, fault.remedy)
     }
 }

@@ -29,7 +29,7 @@ fn read_from(text: &str, schema: &TableSchema) -> Result<Dataset, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, text).unwrap();
-    let options = ReadOptions { schema: Some(schema.clone()), ..ReadOptions::default() };
+    let options = ReadOptions { schema: Some(schema.clone().into()), ..ReadOptions::default() };
     crate::read(&path, &options)
         .map_err(|error| error.to_string().replace(&path.display().to_string(), "a.csv"))
 }
@@ -177,12 +177,12 @@ fn a_schema_that_contradicts_itself_is_refused() {
     }
     let schema = visits().schema;
     fs::write(&path, serde_json::to_vec(&schema).unwrap()).unwrap();
-    assert_eq!(read_file(&path).unwrap(), schema);
+    assert_eq!(read_file(&path).unwrap(), DataSchema::from(schema));
 }
 
 #[test]
 fn options_that_the_schema_answers_are_refused() {
-    let plain = ReadOptions { schema: Some(visits().schema), ..ReadOptions::default() };
+    let plain = ReadOptions { schema: Some(visits().schema.into()), ..ReadOptions::default() };
     let message = |options: &ReadOptions, format| {
         options.check(format, Path::new("x")).map_err(|error| error.to_string()).unwrap_err()
     };

@@ -147,7 +147,8 @@ pub(crate) fn check_lookups(model: &Model, features: &[f32]) -> Result<(), FitEr
 
 /// Checks that examples match the shapes of a model and a loss, and returns how to read the labels.
 ///
-/// Flat features are accepted for any input shape with the same number of elements, because files are often flat.
+/// Features in one row are accepted for any input shape with the same number of elements, because files are often flat.
+/// Features of any shape are accepted for an input with one dimension, to which they are flattened row by row.
 ///
 /// # Errors
 /// Returns a [`FitError`] that names the mismatch.
@@ -158,8 +159,9 @@ pub(crate) fn check_examples(
     loss: Loss,
 ) -> Result<Layout, FitError> {
     let (expected, found) = (input_shape, examples.feature_shape());
-    let is_flat = *found == [expected.iter().product::<usize>()];
-    if expected != found && !is_flat {
+    let is_flattened = (expected.len() == 1 || found.len() == 1)
+        && expected.iter().product::<usize>() == found.iter().product::<usize>();
+    if expected != found && !is_flattened {
         return Err(FitError::FeatureShape { expected: expected.to_vec(), found: found.to_vec() });
     }
     let form = label_form(output_shape, examples.labels(), loss)?;
@@ -316,6 +318,17 @@ mod tests {
         };
         let examples = Examples::new(vec![0.0; rows], vec![1], labels).unwrap();
         check_examples(&[1], output, &examples, loss).map(|layout| layout.form)
+    }
+
+    #[test]
+    fn features_are_a_row_or_have_the_shape_of_the_input() {
+        let check = |input: &[usize], shape: &[usize]| {
+            let values = vec![0.0; shape.iter().product()];
+            let examples = Examples::new(values, shape.to_vec(), Labels::Classes(vec![0])).unwrap();
+            check_examples(input, &[2], &examples, Loss::SoftmaxCrossEntropy).is_ok()
+        };
+        assert!(check(&[3, 2, 2], &[3, 2, 2]) && check(&[3, 2, 2], &[12]) && check(&[12], &[3, 2, 2]));
+        assert!(!check(&[2, 2, 3], &[3, 2, 2]) && !check(&[13], &[3, 2, 2]) && !check(&[3, 4], &[3, 2, 2]));
     }
 
     #[test]

@@ -56,9 +56,9 @@ pub use value_grid::ValueGrid;
 pub use widths::Widths;
 pub use work::Work;
 
-#[cfg(not(target_family = "wasm"))]
-use crate::TableSchema;
 use crate::{BlobDigest, Codec, Recipe, TensorSchema};
+#[cfg(not(target_family = "wasm"))]
+use crate::{DataSchema, ImageSchema, TableSchema};
 
 /// The work of a client in a round. Because it is data, a new plan needs no app update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,9 +103,31 @@ pub struct Plan {
     #[cfg(target_family = "wasm")]
     #[serde(default, skip_serializing)]
     pub table_schema: serde::de::IgnoredAny,
+    /// The rules by which a client turns its images into numbers. A client that brings numbers is not affected.
+    #[cfg(not(target_family = "wasm"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_schema: Option<Box<ImageSchema>>,
+    /// A browser brings numbers, so it skips the rules.
+    #[cfg(target_family = "wasm")]
+    #[serde(default, skip_serializing)]
+    pub image_schema: serde::de::IgnoredAny,
 }
 
 impl Plan {
+    /// Returns the rules by which a client turns its own data into numbers, if the plan has any.
+    ///
+    /// # Errors
+    /// A text if the plan has rules for two kinds of data.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn data_schema(&self) -> Result<Option<DataSchema>, &'static str> {
+        match (&self.table_schema, &self.image_schema) {
+            (Some(_), Some(_)) => Err("the plan has a schema for tables and one for images"),
+            (Some(table), None) => Ok(Some(table.clone().into())),
+            (None, Some(images)) => Ok(Some(ImageSchema::clone(images).into())),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Returns the approximate size of the update in bytes. Without a recipe, this is the size in float32. For an
     /// evaluation it is 0, although the sums have up to 42 KB, and twice that with a fine-tuning.
     pub fn update_bytes(&self, recipe: Option<&Recipe>) -> u64 {

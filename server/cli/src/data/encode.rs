@@ -9,9 +9,9 @@ use crate::{CliError, output::OutputArgs, replace};
 /// The flags of `folkmoot data encode`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The table: a .csv file with a header line.
-    #[arg(value_name = "TABLE.csv")]
-    table: PathBuf,
+    /// The table, a .csv file with a header line, or the images, a folder with one folder for each class.
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
     /// The schema, from `folkmoot data schema`, or a model that carries one.
     #[arg(long, value_name = "FILE")]
     schema: PathBuf,
@@ -29,13 +29,13 @@ struct Encoded {
     feature_count: usize,
 }
 
-/// Writes a table's features and labels as a NumPy archive.
+/// Writes the features and labels of a table or of images as a NumPy archive.
 ///
 /// # Errors
-/// If a file cannot be read or written, or the table does not fit the schema.
+/// If a file cannot be read or written, or the data do not fit the schema.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let options = ReadOptions { schema: read_schema(Some(&args.schema))?, ..ReadOptions::default() };
-    let dataset = read(&args.table, &options).map_err(|error| CliError::new(error.to_string()))?;
+    let dataset = read(&args.data, &options).map_err(|error| CliError::new(error.to_string()))?;
     let examples = dataset.examples;
     replace::check(&args.out)?;
     write_npz(&examples, &args.out).map_err(CliError::write(&args.out))?;

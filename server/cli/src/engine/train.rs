@@ -5,9 +5,9 @@ use std::{
 
 use folkmoot_client::{Device, Devices, Host, Placement};
 use folkmoot_engine::{
-    Examples, Gpu, Labels, Model, TrainError, Trainer, TrainingPlan, evaluate, onnx::write_table_schema,
+    Examples, Gpu, Labels, Model, TrainError, Trainer, TrainingPlan, evaluate, onnx::write_data_schema,
 };
-use folkmoot_protocol::{BlobDigest, TableSchema};
+use folkmoot_protocol::{BlobDigest, DataSchema};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ pub struct Args {
 
 impl Args {
     /// Returns the schema of the examples: the one of `--schema`, or else that of the model.
-    fn schema(&self, onnx: &[u8]) -> Result<Option<TableSchema>, CliError> {
+    fn schema(&self, onnx: &[u8]) -> Result<Option<DataSchema>, CliError> {
         match self.examples.options()?.schema {
             Some(schema) => Ok(Some(schema)),
             None => schema_of_model(&self.model, onnx),
@@ -235,11 +235,11 @@ fn write_model(
     path: &Path,
     model: &Model,
     weights: &[f32],
-    schema: Option<&TableSchema>,
+    schema: Option<&DataSchema>,
 ) -> Result<(), CliError> {
     let onnx = model.export_onnx(weights).map_err(failed(path))?;
     let onnx = match schema {
-        Some(schema) => write_table_schema(&onnx, schema).map_err(failed(path))?,
+        Some(schema) => write_data_schema(&onnx, schema).map_err(failed(path))?,
         None => onnx,
     };
     replace::write(path, onnx)

@@ -32,13 +32,11 @@ pub struct Args {
     /// The column with the owner of each example, for the natural partition.
     #[arg(long, value_name = "NAME")]
     pub group_column: Option<String>,
-    /// The schema of a .csv file, from `folkmoot data schema`, or a model that carries one. It says how the columns
-    /// become numbers, and which is the label. The default is the task's schema, if it has one.
+    /// The schema of a .csv file or of a folder of images, from `folkmoot data schema`, or a model that carries one. It
+    /// says how columns or images become numbers, and which classes there are. The default is the task's schema, if it
+    /// has one.
     #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
     pub schema: Option<PathBuf>,
-    /// Pass images to the model as one flat row of numbers.
-    #[arg(long)]
-    pub flat: bool,
     /// The file that describes the world: clients, devices, partition, faults and adversary. Flags override it.
     #[arg(long, value_name = "WORLD.toml")]
     pub world: Option<PathBuf>,

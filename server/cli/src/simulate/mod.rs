@@ -12,7 +12,7 @@ pub use args::{Args, read_world};
 use bytes::Bytes;
 use folkmoot_client::read_model_file;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
-use folkmoot_data::{Dataset, ReadOptions, schema::TableSchema};
+use folkmoot_data::{Dataset, ReadOptions, schema::DataSchema};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_simulation::{
     contributions::Contributions,
@@ -110,7 +110,7 @@ impl Inputs {
         let settings = args.settings()?;
         let (onnx, model) = read_model(&args.model)?;
         let description = read_for(&args.task, Some(&model))??;
-        let source = data(args, &settings, description.table_schema())?;
+        let source = data(args, &settings, description.data_schema())?;
         let trace = settings.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
         Ok(Self { model, onnx: onnx.into(), settings, description, source, trace })
     }
@@ -132,7 +132,7 @@ impl Inputs {
     }
 }
 
-fn data(args: &Args, settings: &WorldSettings, schema: Option<&TableSchema>) -> Result<DataSource, CliError> {
+fn data(args: &Args, settings: &WorldSettings, schema: Option<&DataSchema>) -> Result<DataSource, CliError> {
     let Some(path) = &args.data else {
         return match settings.synthetic {
             Some(_) => Ok(DataSource::Made),
@@ -147,7 +147,6 @@ fn data(args: &Args, settings: &WorldSettings, schema: Option<&TableSchema>) -> 
             label_column: args.label_column.clone(),
             group_column: args.group_column.clone(),
             schema: read_schema(args.schema.as_deref())?,
-            flat: args.flat,
             ..ReadOptions::default()
         })
     };
@@ -168,14 +167,14 @@ pub fn read_model(path: &Path) -> Result<(Vec<u8>, Model), CliError> {
     Ok((onnx, model))
 }
 
-/// Reads examples, and encodes a table by the options' schema, or else by the task's.
+/// Reads examples, a table or images by the options' schema, or else by the task's.
 ///
 /// # Errors
 /// If the examples cannot be read.
 pub fn read_data(
     options: ReadOptions,
     path: &Path,
-    schema: Option<&TableSchema>,
+    schema: Option<&DataSchema>,
 ) -> Result<Dataset, CliError> {
     let read = options.or_schema(schema, path).and_then(|options| folkmoot_data::read(path, &options));
     read.map_err(|error| CliError::new(error.to_string()))

@@ -7,7 +7,7 @@ use std::{
 };
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_engine::{ImportLimits, Model, onnx::write_table_schema};
+use folkmoot_engine::{ImportLimits, Model, onnx::write_data_schema};
 use folkmoot_simulation::{
     record::{Format, RoundRow, Rows},
     report::{Metric, Report, Run},
@@ -70,8 +70,8 @@ impl Results {
         let whole = std::iter::once(("model.onnx".to_owned(), outcome.weights.as_slice()));
         for (name, weights) in whole.chain(clusters) {
             let mut onnx = model.export_onnx(weights).map_err(|error| CliError::new(error.to_string()))?;
-            if let Some(schema) = description.table_schema() {
-                onnx = write_table_schema(&onnx, schema).map_err(|error| CliError::new(error.to_string()))?;
+            if let Some(schema) = description.data_schema() {
+                onnx = write_data_schema(&onnx, schema).map_err(|error| CliError::new(error.to_string()))?;
             }
             self.write(&name, &onnx)?;
         }

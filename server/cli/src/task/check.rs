@@ -109,7 +109,7 @@ fn read_schema(task_file: &Path, description: &mut TaskDescription) -> Result<()
     let SchemaSource::File(name) = &data.schema else { return Ok(()) };
     match schema::read_file(&task_file.with_file_name("").join(name)) {
         Ok(schema) => {
-            data.schema = SchemaSource::Table(schema);
+            data.schema = SchemaSource::Schema(Box::new(schema));
             Ok(())
         }
         Err(error) => {
@@ -150,6 +150,7 @@ impl From<TaskFileError> for CliError {
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::onnx::build::mlp;
+    use folkmoot_protocol::DataSchema;
     use folkmoot_task_file::{TemplateChoices, template};
 
     use super::*;
@@ -191,7 +192,7 @@ mod tests {
         let schema = format!(r#"{{"columns": [{column}], "label": {label}}}"#);
         std::fs::write(folder.path().join("visits.json"), schema).unwrap();
         let task = read_for(&file, None).unwrap().unwrap();
-        assert_eq!(task.table_schema().map(|schema| schema.feature_count()), Some(1));
+        assert_eq!(task.data_schema().map(DataSchema::feature_shape), Some(vec![1]));
         let model = Model::from_onnx(&mlp(&[2, 2], 1), &ImportLimits::default()).unwrap();
         let error = read_for(&file, Some(&model)).unwrap().unwrap_err();
         assert!(error.to_string().contains("its columns become 1 features"), "{error}");

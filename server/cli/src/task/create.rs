@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_api::{AdminClient, tasks::CreateTaskRequest};
 use folkmoot_coordinator::task::WarmStart;
-use folkmoot_data::{ReadOptions, schema::TableSchema};
+use folkmoot_data::{ReadOptions, schema::DataSchema};
 use folkmoot_protocol::BlobDigest;
 use folkmoot_rounds::{components, registry::evaluation_data};
 
@@ -54,7 +54,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let client = args.connection.connect()?;
     let model = client.create_model(onnx).await?;
     let evaluation_data = match &args.evaluation_data {
-        Some(path) => Some(bring_examples(&client, path, description.table_schema()).await?),
+        Some(path) => Some(bring_examples(&client, path, description.data_schema()).await?),
         None => None,
     };
     let components = components::read_files(&mut description);
@@ -76,11 +76,11 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.output.print(&task, show::text)
 }
 
-/// Uploads the operator's own examples. A table is encoded by the task's schema, if it has one.
+/// Uploads the operator's own examples. A table or images are encoded by the task's schema, if it has one.
 async fn bring_examples(
     client: &AdminClient,
     path: &Path,
-    schema: Option<&TableSchema>,
+    schema: Option<&DataSchema>,
 ) -> Result<BlobDigest, CliError> {
     let options = ReadOptions::default().or_schema(schema, path);
     let read = options.and_then(|options| folkmoot_data::read(path, &options));

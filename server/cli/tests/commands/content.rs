@@ -129,6 +129,18 @@ fn write_files(folder: &Path) {
     let columns = r#"{ "kind": "category", "name": "ward", "values": ["north"] },
         { "kind": "number", "name": "pulse", "mean": 70, "deviation": 1, "missing": "indicator" }"#;
     let label = r#"{ "kind": "class", "name": "outcome", "classes": ["home", "moved"] }"#;
+    // Two red pixels by two, and two green ones.
+    let photos: [(&str, &[u8]); 2] =
+        [("cat", include_bytes!("photos/cat/1.png")), ("dog", include_bytes!("photos/dog/1.png"))];
+    for (class, image) in photos {
+        std::fs::create_dir_all(folder.join("photos").join(class)).expect("the test's folder can be written");
+        write(&format!("photos/{class}/1.png"), image);
+    }
+    let images = |side: u32| {
+        format!(r#"{{ "images": {{ "width": {side}, "height": 2, "classes": ["cat", "dog"] }} }}"#)
+    };
+    write("photos.json", images(3).as_bytes());
+    write("damaged.json", images(0).as_bytes());
     write("visits.json", format!(r#"{{ "columns": [{columns}], "label": {label} }}"#).as_bytes());
     let task = "name = \"flowers\"\npopulation = \"homes\"\n\n[plan]\nloss = \"softmax_cross_entropy\"\n\
                 optimizer = { sgd = { learning_rate = 0.1 } }\nepochs = 1\nbatch_size = 16\n\n\

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use folkmoot_protocol::{Fault, TableSchema};
+use folkmoot_protocol::{DataSchema, Fault};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
@@ -13,9 +13,9 @@ use serde::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TaskData {
-    /// The schema by which clients encode their tables: the name of a file from `folkmoot data schema`, beside the task
-    /// file, or the content of such a file as a table. The plan carries it to every client. A client that brings
-    /// numbers is not affected.
+    /// The schema by which clients turn their tables or images into numbers: the name of a file from `folkmoot data
+    /// schema`, beside the task file, or the content of such a file. The plan carries it to every client. A client that
+    /// brings numbers is not affected.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = ["visits.schema.json"])))]
     pub schema: SchemaSource,
 }
@@ -28,7 +28,7 @@ pub enum SchemaSource {
     /// The file's path. The commands of `folkmoot` replace it by the file's content.
     File(String),
     /// The schema.
-    Table(TableSchema),
+    Schema(Box<DataSchema>),
 }
 
 impl<'de> Deserialize<'de> for SchemaSource {
@@ -44,7 +44,7 @@ impl<'de> Visitor<'de> for SourceVisitor {
     type Value = SchemaSource;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a table schema, or the name of a file that contains one")
+        formatter.write_str("a schema, or the name of a file that contains one")
     }
 
     fn visit_str<E>(self, path: &str) -> Result<SchemaSource, E> {
@@ -52,7 +52,8 @@ impl<'de> Visitor<'de> for SourceVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SchemaSource, A::Error> {
-        TableSchema::deserialize(MapAccessDeserializer::new(map)).map(SchemaSource::Table)
+        let schema = DataSchema::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(SchemaSource::Schema(Box::new(schema)))
     }
 }
 
@@ -60,15 +61,15 @@ impl TaskData {
     /// The field of the schema in a description.
     pub const SCHEMA_FIELD: &str = "data.schema";
 
-    pub(super) fn table_schema(&self) -> Option<&TableSchema> {
+    pub(super) fn schema(&self) -> Option<&DataSchema> {
         match &self.schema {
-            SchemaSource::Table(schema) => Some(schema),
+            SchemaSource::Schema(schema) => Some(schema),
             SchemaSource::File(_) => None,
         }
     }
 
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
-        if let Some(schema) = self.table_schema()
+        if let Some(schema) = self.schema()
             && let Err(fault) = schema.check_for_plan()
         {
             let field = format!("{}.{}", Self::SCHEMA_FIELD, fault.field);
@@ -79,6 +80,7 @@ impl TaskData {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::DataSchema;
     use serde_json::json;
 
     use crate::task::{TaskDescription, samples::described};
@@ -93,11 +95,11 @@ mod tests {
     fn a_schema_is_a_part_of_the_description() {
         let task = with(8.5);
         assert_eq!(task.validate(), []);
-        assert_eq!(task.table_schema().map(|schema| schema.feature_count()), Some(1));
+        assert_eq!(task.data_schema().map(DataSchema::feature_shape), Some(vec![1]));
         let json = serde_json::to_value(&task).unwrap();
         assert_eq!(serde_json::from_value::<TaskDescription>(json).unwrap(), task);
         let named = described(json!({ "data": { "schema": "visits.schema.json" } }));
-        assert_eq!((named.validate(), named.table_schema()), (vec![], None));
+        assert_eq!((named.validate(), named.data_schema()), (vec![], None));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use folkmoot_aggregation::{AggregatorChoice, Bucketing, Mixing, Preparation, finalizer::FinalizerChoice};
-use folkmoot_protocol::{PopulationName, Recipe, TableSchema, Timestamp, TrainingPlan, ValueGrid};
+use folkmoot_protocol::{DataSchema, PopulationName, Recipe, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -220,10 +220,10 @@ impl TaskDescription {
         self.privacy_context().sampled()
     }
 
-    /// Returns the schema by which clients encode their tables. `None` if clients bring numbers, or if the description
+    /// Returns the schema by which clients turn their tables or images into numbers. `None` if clients bring numbers, or if the description
     /// still names the schema's file.
-    pub fn table_schema(&self) -> Option<&TableSchema> {
-        self.data.as_ref()?.table_schema()
+    pub fn data_schema(&self) -> Option<&DataSchema> {
+        self.data.as_ref()?.schema()
     }
 
     /// Returns whether the numbers of drawn and reporting clients must stay hidden. With them, anyone who knows

@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     update::sums::{CLASSES_MAX, OUTPUTS_MAX, SumShape},
 };
 
-use super::table_fit;
+use super::data_fit;
 
 /// The least number of signs that SignGuard compares, unless it compares all.
 const SIGNS_MIN: f64 = 100.0;
@@ -40,7 +40,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         faults.push(Fault::new("plan.model_contrast.features", error.to_string(), remedy));
     }
     faults.extend(metric_fault(description, model.output_shape()));
-    faults.extend(table_fit::fault(description, model));
+    faults.extend(data_fit::fault(description, model));
     let mut has_statistics = false;
     match Travelling::of(model, plan) {
         Err(error) => faults.push(travelling_fault(&error)),

@@ -3,6 +3,7 @@
 mod admission;
 mod beginning;
 mod component;
+mod data_fit;
 mod endorsement;
 pub mod evaluation_data;
 /// Checks a task's description against its model.
@@ -10,7 +11,6 @@ pub mod fit;
 mod model;
 mod own_examples;
 mod quota;
-mod table_fit;
 mod task;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@ use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState, WarmStart};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
-    Codec, Metric, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact, update::UpdateMetrics,
+    Codec, DataSchema, Metric, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact,
+    update::UpdateMetrics,
 };
 use folkmoot_storage::{
     Ancestor, Holdings, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
@@ -294,6 +295,11 @@ async fn keep_plan(
     beginning: &Beginning,
     work: Work,
 ) -> Result<Artifact, Refusal> {
+    let (table_schema, image_schema) = match description.data_schema().cloned() {
+        Some(DataSchema::Table(table)) => (Some(table), None),
+        Some(DataSchema::Images { images }) => (None, Some(Box::new(images))),
+        None => (None, None),
+    };
     let plan = Plan {
         model: beginning.model.model,
         schema: beginning.schema.clone(),
@@ -306,7 +312,8 @@ async fn keep_plan(
         grid: description.grid,
         local_noise: privacy::local_noise(description),
         drift_correction: description.finalizer.drift_correction(),
-        table_schema: description.table_schema().cloned(),
+        table_schema,
+        image_schema,
     };
     let bytes = serde_json::to_vec(&plan).map_err(|error| Refusal::internal(&error))?;
     let length = bytes.len() as u64;

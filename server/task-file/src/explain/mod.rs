@@ -2,6 +2,7 @@
 
 mod aggregation;
 mod component;
+mod data;
 mod examples;
 mod fair;
 mod finalizer;
@@ -14,7 +15,6 @@ mod privacy;
 mod quantity;
 mod scheduling;
 mod size;
-mod tables;
 mod who;
 
 use folkmoot_coordinator::task::TaskDescription;
@@ -47,7 +47,7 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
         paragraph("eligible clients", who::eligibility(description)),
         paragraph("selection", who::selection(description)),
         paragraph("training on a client", plan::training(&description.plan)),
-        paragraph("tables of the clients", tables::tables(description)),
+        paragraph("data of the clients", data::data(description)),
         paragraph("scheduling", scheduling::scheduling(description)),
         paragraph("aggregation", aggregation::aggregation(description)),
         paragraph("change of the model", finalizer::finalizer(&description.finalizer)),

@@ -1,5 +1,7 @@
 //! Every kind of fault, with its line and column.
 
+use folkmoot_protocol::DataSchema;
+
 use super::{TASK, described, fault, faults};
 
 /// Checks the position and the text of the only fault after a change.
@@ -226,14 +228,19 @@ fn a_file_that_is_too_large_is_not_looked_at() {
 #[test]
 fn a_schema_may_be_a_file_or_a_table_in_the_task_file() {
     let named = described(&format!("{TASK}\n[data]\nschema = \"visits.schema.json\"\n"));
-    assert_eq!(named.table_schema(), None);
+    assert_eq!(named.data_schema(), None);
     let column = r#"{ kind = "number", name = "age", mean = 51, deviation = 8.5, missing = "mean" }"#;
     let label = r#"{ kind = "class", name = "outcome", classes = ["home", "ward"] }"#;
     let text = format!("{TASK}\n[data.schema]\ncolumns = [{column}]\nlabel = {label}\n");
-    assert_eq!(described(&text).table_schema().map(|schema| schema.feature_count()), Some(1));
+    assert_eq!(described(&text).data_schema().map(DataSchema::feature_shape), Some(vec![1]));
     let found = faults(&text.replace("\"mean\"", "\"maen\"").replace("8.5", "0"));
     let found: Vec<&str> = found.iter().map(|one| one.field.as_str()).collect();
     assert_eq!(found, ["data.schema.columns[0]", "data.schema.columns[0].missing"]);
     let found = faults(&text.replace("8.5", "0"));
     assert_eq!((found.len(), found[0].field.as_str()), (1, "data.schema.columns[0]"));
+    let text = format!("{TASK}\n[data.schema.images]\nwidth = 4\nheight = 2\nclasses = [\"cat\", \"dog\"]\n");
+    assert_eq!(described(&text).data_schema().map(DataSchema::feature_shape), Some(vec![3, 2, 4]));
+    let found = faults(&text.replace("height", "heigth").replace("4", "0"));
+    let found: Vec<&str> = found.iter().map(|one| one.field.as_str()).collect();
+    assert_eq!(found, ["data.schema.images.width", "data.schema.images.heigth"]);
 }

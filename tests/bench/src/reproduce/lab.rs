@@ -67,8 +67,7 @@ impl Lab {
     /// # Errors
     /// If the digits cannot be read.
     pub fn new(seeds: u64, is_quick: bool, threads: usize) -> Result<Self, Failure> {
-        let options = ReadOptions { flat: true, ..ReadOptions::default() };
-        let digits = folkmoot_data::read(&examples("digits/digits.csv"), &options)?;
+        let digits = folkmoot_data::read(&examples("digits/digits.csv"), &ReadOptions::default())?;
         Ok(Self { seeds, is_quick, threads, digits })
     }
 

@@ -5,7 +5,7 @@ use axum::{
     http::{Response, header},
 };
 use folkmoot_api::Binary;
-use folkmoot_engine::onnx::write_table_schema;
+use folkmoot_engine::onnx::write_data_schema;
 use folkmoot_protocol::{Clusters, ErrorCode, Problem};
 use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
 use folkmoot_storage::TaskRecord;
@@ -60,13 +60,13 @@ pub async fn download_model(
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;
     let (plan, schema) = (task.description.plan.clone(), task.schema.clone());
-    let table_schema = task.description.table_schema().cloned();
+    let data_schema = task.description.data_schema().cloned();
     let export = move || -> Result<Vec<u8>, Refusal> {
         let WholeVersion { model, weights, .. } =
             WholeVersion::read(&model, &weights, &plan, &schema, cluster)?;
         let onnx = model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))?;
-        match &table_schema {
-            Some(schema) => write_table_schema(&onnx, schema).map_err(|error| Refusal::internal(&error)),
+        match &data_schema {
+            Some(schema) => write_data_schema(&onnx, schema).map_err(|error| Refusal::internal(&error)),
             None => Ok(onnx),
         }
     };

@@ -1,13 +1,10 @@
-//! Table schemas: rules that turn the columns of a table into numbers, in the same way on every client.
+//! Schemas of tables: rules that turn their columns into numbers.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Fault,
-    limits::{TABLE_FEATURES_MAX, TABLE_SCHEMA_BYTES_MAX},
-};
+use crate::{Fault, limits::TABLE_FEATURES_MAX};
 
 /// The rules that turn the columns of a table into the features and the label of an example.
 ///
@@ -181,23 +178,9 @@ impl TableSchema {
         }
         Ok(())
     }
-
-    /// Checks the schema for contradictions, and that it is short enough for a plan.
-    ///
-    /// # Errors
-    /// As [`TableSchema::check`], and a [`Fault`] if the schema has more than [`TABLE_SCHEMA_BYTES_MAX`] bytes as JSON.
-    pub fn check_for_plan(&self) -> Result<(), Fault> {
-        self.check()?;
-        let bytes = serde_json::to_vec(self).map_or(usize::MAX, |json| json.len());
-        if bytes > TABLE_SCHEMA_BYTES_MAX {
-            let message = format!("has {bytes} bytes as JSON; a plan allows {TABLE_SCHEMA_BYTES_MAX}");
-            return Err(Fault::new("columns", message, "remove columns, or the rarest texts of a category"));
-        }
-        Ok(())
-    }
 }
 
-fn expect_different(texts: &[String], what: &str) -> Result<(), String> {
+pub(super) fn expect_different(texts: &[String], what: &str) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     match texts.iter().find(|text| !seen.insert(text.as_str())) {
         Some(text) => Err(format!("{what} has {text:?} twice")),
@@ -224,13 +207,5 @@ mod tests {
         let twice =
             TableSchema { label: TableLabel::Target { name: "ward".into() }, ..schema(vec!["a".into()]) };
         assert_eq!(twice.check().unwrap_err().message, "names column ward twice");
-    }
-
-    #[test]
-    fn a_plan_allows_fewer_texts_than_a_file() {
-        let long = schema((0..20_000).map(|number| format!("a long text {number}")).collect());
-        assert_eq!(long.check(), Ok(()));
-        let fault = long.check_for_plan().unwrap_err();
-        assert!(fault.message.contains("a plan allows 49152"), "{fault}");
     }
 }

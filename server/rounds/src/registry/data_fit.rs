@@ -1,52 +1,56 @@
-//! Checks that a task's table schema fits its model.
+//! Checks that the schema of a task's data fits its model.
 
 use folkmoot_coordinator::task::{Fault, SchemaSource, TaskData, TaskDescription};
 use folkmoot_engine::{Examples, Labels, Model};
-use folkmoot_protocol::{TableLabel, TableSchema};
+use folkmoot_protocol::DataSchema;
 
-/// Finds the first conflict between a description's schema and the model: the number of features, the kind of the label,
-/// or the number of classes.
+/// Finds the first conflict between a description's schema and the model: the shape of the features, the kind of the
+/// label, or the number of classes.
 pub(super) fn fault(description: &TaskDescription, model: &Model) -> Option<Fault> {
     let fault = |message: String, remedy: &str| Some(Fault::new(TaskData::SCHEMA_FIELD, message, remedy));
     let schema = match &description.data.as_ref()?.schema {
         // The schema's own faults are listed with those of the description.
-        SchemaSource::Table(schema) if schema.check_for_plan().is_err() => return None,
-        SchemaSource::Table(schema) => schema,
+        SchemaSource::Schema(schema) if schema.check_for_plan().is_err() => return None,
+        SchemaSource::Schema(schema) => schema,
         SchemaSource::File(path) => {
             let message = format!("it names the file {path:?}, which the coordinator cannot read");
             return fault(message, "create the task with `folkmoot task create`, or give the schema itself");
         }
     };
-    let features = schema.feature_count();
     let loss = description.plan.loss;
     if let Err(error) = fitting(schema)
         .and_then(|example| model.check_examples(&example, loss).map_err(|error| error.to_string()))
     {
-        let message = format!("its columns become {features} features; {error}");
-        let remedy =
-            "train a model with as many inputs as the schema has features, and an output for its label";
+        let shape = schema.feature_shape();
+        let (message, remedy) = match &**schema {
+            DataSchema::Table(_) => (
+                format!("its columns become {} features; {error}", shape.iter().product::<usize>()),
+                "train a model with as many inputs as the schema has features, and an output for its label",
+            ),
+            DataSchema::Images { .. } => (
+                format!("its images become the shape {shape:?} (channels, height, width); {error}"),
+                "change the size in the schema, or train a model that accepts such images",
+            ),
+        };
         return fault(message, remedy);
     }
     let outputs = model.output_shape().last().copied().unwrap_or(1);
-    match &schema.label {
-        TableLabel::Class { classes, .. } if loss.is_cross_entropy() && classes.len() != outputs => {
-            let message = format!("it has {} classes, but the model has {outputs} outputs", classes.len());
-            fault(message, "give the model one output for each class")
-        }
-        _ => None,
+    let classes = schema.classes().map_or(outputs, <[String]>::len);
+    if loss.is_cross_entropy() && classes != outputs {
+        let message = format!("it has {classes} classes, but the model has {outputs} outputs");
+        return fault(message, "give the model one output for each class");
     }
+    None
 }
 
-/// Returns an example of gaps with the last class, or with the target 0.
-fn fitting(schema: &TableSchema) -> Result<Examples, String> {
-    let features = schema.feature_count();
-    let labels = match &schema.label {
-        TableLabel::Class { classes, .. } => {
-            Labels::Classes(vec![u32::try_from(classes.len() - 1).unwrap_or(u32::MAX)])
-        }
-        TableLabel::Target { .. } => Labels::Targets(vec![0.0], 1),
+/// Returns an example of gaps, or of one colour, with the last class, or with the target 0.
+fn fitting(schema: &DataSchema) -> Result<Examples, String> {
+    let shape = schema.feature_shape();
+    let labels = match schema.classes() {
+        Some(classes) => Labels::Classes(vec![u32::try_from(classes.len() - 1).unwrap_or(u32::MAX)]),
+        None => Labels::Targets(vec![0.0], 1),
     };
-    Examples::new(vec![0.0; features], vec![features], labels).map_err(|error| error.to_string())
+    Examples::new(vec![0.0; shape.iter().product()], shape, labels).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -94,6 +98,19 @@ mod tests {
         let many = message(fault_of(classes(), "softmax_cross_entropy", &[4, 5]));
         assert!(many.contains("it has 3 classes, but the model has 5 outputs"), "{many}");
         assert!(fault_of(target(), "softmax_cross_entropy", &[4, 3]).is_some());
+    }
+
+    #[test]
+    fn images_must_have_the_shape_and_the_classes_of_the_model() {
+        let images = |width: u32, classes: &[&str]| json!({ "images": { "width": width, "height": 2, "grey": true, "classes": classes } });
+        let faults =
+            |schema| fault_of(schema, "softmax_cross_entropy", &[4, 3]).map(|fault| fault.to_string());
+        // A row of four features takes the pixels of four, like flattened images.
+        let shape = faults(images(3, &["a", "b", "c"])).unwrap();
+        assert!(
+            shape.contains("its images become the shape [1, 2, 3] (channels, height, width); "),
+            "{shape}"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The examples of a client: numbers, or a table that each plan's schema turns into numbers.
+//! The examples of a client: numbers, or a table or images that each plan's schema turns into numbers.
 
 use std::{
     path::PathBuf,
@@ -6,55 +6,61 @@ use std::{
 };
 
 use folkmoot_client::ExampleSource;
-use folkmoot_data::{DataError, Format, ReadOptions, read, schema::count_rows};
+use folkmoot_data::{
+    DataError, Format, ReadOptions, read,
+    schema::{count_images, count_rows},
+};
 use folkmoot_engine::Examples;
-use folkmoot_protocol::TableSchema;
+use folkmoot_protocol::DataSchema;
 
 use crate::{CliError, examples_file::ExamplesArgs};
 
 /// Returns the source of the examples that the flags describe.
 ///
 /// # Errors
-/// If the examples cannot be read. A table whose columns are not all numbers is not an error, because a plan may have
-/// the schema for it.
+/// If the examples cannot be read. A table whose columns are not all numbers and images of several sizes are no error,
+/// because a plan may have the schema for them.
 pub fn source(args: &ExamplesArgs) -> Result<Arc<dyn ExampleSource>, CliError> {
     let (path, options) = (args.path().to_owned(), args.options()?);
     let unreadable = |error: DataError| CliError::new(error.to_string());
-    if options.format_of(&path).map_err(unreadable)? != Format::Csv {
+    let format = options.format_of(&path).map_err(unreadable)?;
+    if !format.has_schema() {
         return Ok(Arc::new(args.read(None)?));
     }
     let is_described = options.schema.is_some() || options.label_column.is_some();
-    let (row_count, own) = match read(&path, &options) {
+    let (count, own) = match read(&path, &options) {
         Ok(dataset) => (dataset.examples.len() as u64, Some((None, dataset.examples))),
         Err(error) if is_described => return Err(unreadable(error)),
-        Err(error) => match count_rows(&path, &options.limits) {
-            Ok(row_count) => {
-                tracing::info!(because = %error, "only tasks with a table schema can read this table; the client takes part in those");
-                (row_count, None)
-            }
-            Err(_) => return Err(unreadable(error)),
-        },
+        Err(error) => {
+            let counted = match format {
+                Format::Images => count_images(&path, &options.limits),
+                _ => count_rows(&path, &options.limits),
+            };
+            let Ok(count) = counted else { return Err(unreadable(error)) };
+            tracing::info!(because = %error, "only tasks with a schema can read this data; the client takes part in those");
+            (count, None)
+        }
     };
-    Ok(Arc::new(Table { path, options, row_count, encoded: Mutex::new(own) }))
+    Ok(Arc::new(Encoded { path, options, count, last: Mutex::new(own) }))
 }
 
-/// A CSV file.
-struct Table {
+/// A CSV file, or a folder of images.
+struct Encoded {
     path: PathBuf,
     /// The options of the flags. They have a schema if there is a flag `--schema`.
     options: ReadOptions,
-    row_count: u64,
+    count: u64,
     /// The examples of the last plan, and the schema of that plan.
-    encoded: Mutex<Option<(Option<TableSchema>, Examples)>>,
+    last: Mutex<Option<(Option<DataSchema>, Examples)>>,
 }
 
-impl ExampleSource for Table {
+impl ExampleSource for Encoded {
     fn example_count(&self) -> u64 {
-        self.row_count
+        self.count
     }
 
-    fn examples(&self, schema: Option<&TableSchema>) -> Result<Examples, String> {
-        // The schema of the flags encodes the table the same way for every plan that does not have another.
+    fn examples(&self, schema: Option<&DataSchema>) -> Result<Examples, String> {
+        // The schema of the flags encodes the data the same way for every plan that does not have another.
         let own = self.options.schema.as_ref();
         let schema = match (own, schema) {
             (Some(own), Some(schema)) if own != schema => {
@@ -65,16 +71,16 @@ impl ExampleSource for Table {
             (Some(_), _) => None,
             (None, schema) => schema,
         };
-        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((last, examples)) = &*encoded
-            && last.as_ref() == schema
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, examples)) = &*last
+            && known.as_ref() == schema
         {
             return Ok(examples.clone());
         }
         let options = self.options.clone().or_schema(schema, &self.path);
         let read = options.and_then(|options| read(&self.path, &options));
         let examples = read.map_err(|error| error.to_string())?.examples;
-        *encoded = Some((schema.cloned(), examples.clone()));
+        *last = Some((schema.cloned(), examples.clone()));
         Ok(examples)
     }
 }
@@ -101,11 +107,11 @@ mod tests {
     fn open(
         content: &str,
         flags: &[&str],
-    ) -> (tempfile::TempDir, Result<Arc<dyn ExampleSource>, CliError>, Option<TableSchema>) {
+    ) -> (tempfile::TempDir, Result<Arc<dyn ExampleSource>, CliError>, Option<DataSchema>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("visits.csv");
         fs::write(&path, content).unwrap();
-        let schema = infer(&path, &InferOptions::default()).ok().map(|inferred| inferred.schema);
+        let schema = infer(&path, &InferOptions::default()).ok().map(|inferred| inferred.schema.into());
         let given = folder.path().join("given.json");
         fs::write(&given, serde_json::to_vec(&schema).unwrap()).unwrap();
         let flags = flags.iter().map(|flag| if *flag == "GIVEN" { given.to_str().unwrap() } else { flag });
@@ -130,10 +136,10 @@ mod tests {
     #[test]
     fn a_misfit_names_the_line_and_the_column() {
         let (_folder, source, schema) = open(VISITS, &[]);
-        let mut schema = schema.unwrap();
+        let Some(DataSchema::Table(mut schema)) = schema else { panic!("a table") };
         schema.label =
             folkmoot_protocol::TableLabel::Class { name: "outcome".into(), classes: vec!["home".into()] };
-        let reason = source.unwrap().examples(Some(&schema)).unwrap_err();
+        let reason = source.unwrap().examples(Some(&schema.into())).unwrap_err();
         assert!(
             reason.contains("line 3, column outcome: \"ward\" is not one of the schema's classes"),
             "{reason}"
@@ -156,9 +162,9 @@ mod tests {
             source.examples(None).unwrap().features(),
             source.examples(Some(&schema)).unwrap().features()
         );
-        let mut other = schema;
+        let DataSchema::Table(mut other) = schema else { panic!("a table") };
         other.columns.pop();
-        assert!(source.examples(Some(&other)).unwrap_err().contains("omit --schema"));
+        assert!(source.examples(Some(&other.into())).unwrap_err().contains("omit --schema"));
     }
 
     #[test]
