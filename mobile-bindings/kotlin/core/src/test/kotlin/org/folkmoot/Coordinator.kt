@@ -17,7 +17,13 @@ class Coordinator(private val folder: File) : AutoCloseable {
     private val program = System.getenv("FOLKMOOT_PROGRAM") ?: "folkmoot"
     private val log = File(folder, "coordinator.log")
     private val process = ProcessBuilder(
-        program, "serve", "--data", "${File(folder, "data")}", "--listen", "127.0.0.1:0", "--json",
+        program,
+        "serve",
+        "--data",
+        "${File(folder, "data")}",
+        "--listen",
+        "127.0.0.1:0",
+        "--json",
     ).redirectError(log).start()
     private val serving = process.inputReader().readLine() ?: error(log.readText())
     val certificate = File(folder, "data/ca.pem")
