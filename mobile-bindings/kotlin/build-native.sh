@@ -51,7 +51,7 @@ cargo ndk $targets --platform "$platform" -o "$package/src/main/jniLibs" \
     build --package folkmoot-mobile --profile mobile $slim
 for abi in "$@"; do
     library="$package/src/main/jniLibs/$abi/libfolkmoot_mobile.so"
-    echo "build-native.sh: $library: $(wc -c < "$library") bytes"
+    echo "build-native.sh: $library: $(wc -c <"$library") bytes"
 done
 
 # The generator reads a library for this machine. The generated sources are the same for all machines.
