@@ -8,6 +8,7 @@ mod campaign;
 mod cargo_program;
 mod clock;
 mod coordinator;
+mod digest;
 mod docs;
 mod document;
 mod errors;
