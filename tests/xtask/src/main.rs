@@ -13,6 +13,7 @@ mod docs;
 mod document;
 mod errors;
 mod install;
+mod newcomer;
 mod openapi;
 mod outcome;
 mod process;
