@@ -164,14 +164,13 @@ export async function end(child, signal) {
   clearTimeout(mercy);
 }
 
-/** Returns the first line of a process for which `isWanted` is true. `heard` is called with every line. */
-export async function firstLine(child, isWanted, heard = () => undefined) {
+/** Returns the first line of a process for which `isWanted` is true. */
+export async function firstLine(child, isWanted) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('the process did not start in time')), PATIENCE_MILLISECONDS);
     child.once('exit', (code) => reject(new Error(`the process exited with ${code} before it was ready`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const event = JSON.parse(line);
-      heard(event);
       if (isWanted(event)) {
         clearTimeout(timer);
         resolve(event);
