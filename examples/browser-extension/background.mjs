@@ -5,18 +5,21 @@
 
 let opening = null;
 
+/** Returns when the hidden page hears messages. */
 async function openTrainer() {
-  const open = await chrome.runtime.getContexts({ contextTypes: ['OFFSCREEN_DOCUMENT'] });
-  if (open.length > 0) {
-    return;
-  }
-  // Two callers at the same time must not open two pages: Chrome allows one.
-  opening ??= chrome.offscreen
-    .createDocument({ url: 'trainer.html', reasons: ['WORKERS'], justification: 'Trains a model in a worker, on ratings that stay here.' })
-    .finally(() => {
-      opening = null;
-    });
+  // Two callers at the same time must not open two pages: Chrome allows one. It lists a page before the page has loaded.
+  opening ??= openOnce().finally(() => {
+    opening = null;
+  });
   await opening;
+}
+
+async function openOnce() {
+  const open = await chrome.runtime.getContexts({ contextTypes: ['OFFSCREEN_DOCUMENT'] });
+  if (open.length === 0) {
+    const justification = 'Trains a model in a worker, on ratings that stay here.';
+    await chrome.offscreen.createDocument({ url: 'trainer.html', reasons: ['WORKERS'], justification });
+  }
 }
 
 chrome.runtime.onStartup.addListener(openTrainer);

@@ -10,15 +10,20 @@
 #     cargo install cargo-ndk --version 4.1.2 --locked
 set -eu
 
+fail() {
+    echo "build-native.sh: $1" >&2
+    exit 1
+}
+
 cd "$(dirname "$0")/../.."
 package=mobile-bindings/kotlin/android
 # Android 10, as in build.gradle.kts.
 platform=29
 
 for program in cargo rustup cargo-ndk; do
-    command -v "$program" >/dev/null || { echo "build-native.sh: $program is missing; see the top of this script" >&2; exit 1; }
+    command -v "$program" >/dev/null || fail "$program is missing; see the top of this script"
 done
-[ -d "${ANDROID_NDK_HOME:-}" ] || { echo "build-native.sh: ANDROID_NDK_HOME is not a folder; set it to the NDK's" >&2; exit 1; }
+[ -d "${ANDROID_NDK_HOME:-}" ] || fail "ANDROID_NDK_HOME is not a folder; set it to the NDK's"
 
 slim=
 if [ "${1:-}" = --slim ]; then
@@ -33,8 +38,8 @@ for abi in "$@"; do
         armeabi-v7a) triple=armv7-linux-androideabi ;;
         x86_64) triple=x86_64-linux-android ;;
         x86) triple=i686-linux-android ;;
-        -*) echo "build-native.sh: unknown option $abi; the only option is --slim, before the ABIs" >&2; exit 1 ;;
-        *) echo "build-native.sh: unknown ABI $abi; use arm64-v8a, armeabi-v7a, x86_64 or x86" >&2; exit 1 ;;
+        -*) fail "unknown option $abi; the only option is --slim, before the ABIs" ;;
+        *) fail "unknown ABI $abi; use arm64-v8a, armeabi-v7a, x86_64 or x86" ;;
     esac
     rustup target add "$triple"
     targets="$targets -t $abi"
@@ -46,7 +51,7 @@ cargo ndk $targets --platform "$platform" -o "$package/src/main/jniLibs" \
     build --package folkmoot-mobile --profile mobile $slim
 for abi in "$@"; do
     library="$package/src/main/jniLibs/$abi/libfolkmoot_mobile.so"
-    echo "build-native.sh: $library: $(wc -c < "$library") bytes"
+    echo "build-native.sh: $library: $(wc -c <"$library") bytes"
 done
 
 # The generator reads a library for this machine. The generated sources are the same for all machines.
@@ -54,5 +59,5 @@ cargo build --locked --package folkmoot-bindgen --package folkmoot-mobile --lib 
 target=${CARGO_TARGET_DIR:-target}
 # shellcheck disable=SC2012 # the names are ours
 library=$(ls "$target"/debug/libfolkmoot_mobile.so "$target"/debug/libfolkmoot_mobile.dylib 2>/dev/null | head -n 1)
-[ -n "$library" ] || { echo "build-native.sh: $target/debug has no libfolkmoot_mobile" >&2; exit 1; }
+[ -n "$library" ] || fail "$target/debug has no libfolkmoot_mobile"
 "$target"/debug/uniffi-bindgen generate "$library" --language kotlin --no-format --out-dir "$package/build/bindings"

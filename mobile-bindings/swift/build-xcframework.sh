@@ -23,7 +23,7 @@ case "${1:-}" in
 esac
 [[ "$(uname -s)" == Darwin ]] || fail "this script needs a Mac, because only macOS has Apple's compilers"
 for program in cargo rustup xcodebuild lipo; do
-    command -v "$program" > /dev/null || fail "$program is missing; install it and run this script again"
+    command -v "$program" >/dev/null || fail "$program is missing; install it and run this script again"
 done
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -37,7 +37,7 @@ for target in "${TARGETS[@]}"; do
     # Only the static library: a dynamic one would have to be signed for each system.
     cargo rustc --package folkmoot-mobile --lib --crate-type staticlib \
         --profile "$PROFILE" --target "$target" ${features[@]+"${features[@]}"}
-    echo "build-xcframework.sh: $target: $(wc -c < "$target_directory/$target/$PROFILE/$LIBRARY.a") bytes"
+    echo "build-xcframework.sh: $target: $(wc -c <"$target_directory/$target/$PROFILE/$LIBRARY.a") bytes"
 done
 # The generator reads a library with its symbols. Every build has the same functions and types.
 cargo build --locked --package folkmoot-mobile --package folkmoot-bindgen

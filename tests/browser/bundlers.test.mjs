@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { BUNDLERS, faultsOfTypes, installedApp } from './support/bundled.mjs';
 import { examples } from './support/digits.mjs';
 import { root } from './support/paths.mjs';
-import { until, worldOfTests } from './support/world.mjs';
+import { worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 60_000 };
 
@@ -81,7 +81,7 @@ for (const [name, serve] of Object.entries(BUNDLERS)) {
       const { roundNumber, report } = await takePart(served);
       assert.equal(roundNumber, 1);
       assert.ok(report.uploadBytes > 19_000, `${report.uploadBytes} bytes`);
-      await until(async () => ((await world.coordinator.rounds(id)).length === 1 ? true : null));
+      await world.coordinator.committed(id, 1);
     } finally {
       await world.closePages();
       await served.close();

@@ -19,7 +19,7 @@ before(async () => {
   await page.getByRole('button', { name: 'Start the digits demo' }).click();
   await page.getByRole('heading', { level: 1, name: 'digits' }).waitFor();
   task = page.url().split('/').at(-1);
-  await until(async () => ((await api(page, `/tasks/${task}`)).latest_version >= 12 ? true : null), 60);
+  await coordinator.committed(task, 12);
   await coordinator.command('task', 'pause', task);
 });
 after(async () => {

@@ -10,7 +10,6 @@ import { promisify } from 'node:util';
 import { openBrowser } from './support/browser.mjs';
 import { api, natives, signIn } from './support/console.mjs';
 import { startCoordinator } from './support/coordinator.mjs';
-import { until } from './support/world.mjs';
 
 const isJson = process.argv.includes('--json');
 const minutes = Number(process.argv[process.argv.indexOf('--minutes') + 1]) || 1;
@@ -74,7 +73,7 @@ const figures = {};
 try {
   const task = await coordinator.task({ rounds: 1_000_000, scheduling: { reportGoal: 2 } });
   const clients = natives(coordinator, await coordinator.token(), 3);
-  await until(async () => ((await coordinator.rounds(task.id)).length > 5 ? true : null));
+  await coordinator.committed(task.id, 6);
   const page = await signIn(browser, coordinator);
   const session = await browser.context.newCDPSession(page);
   await session.send('Performance.enable');

@@ -6,7 +6,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { openBrowser } from './support/browser.mjs';
-import { api, chartRows, natives, screenshot, settled, signIn, violations } from './support/console.mjs';
+import { api, chartRows, natives, screenshot, settled, signIn, versionAfter, violations } from './support/console.mjs';
 import { bringWithDataFile, confirm, createFromToml, fact, MODEL, set, toml } from './support/console_forms.mjs';
 import { startCoordinator } from './support/coordinator.mjs';
 import { folkmoot, root } from './support/paths.mjs';
@@ -104,8 +104,8 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
     await page.getByRole('button', { name: 'Pause' }).click();
     await confirm(page, 'Pause the task');
     await fact(page, 'State').getByText('paused').waitFor();
-    await until(async () => ((await api(page, `/tasks/${task}`)).open_round ? null : true));
-    const before = (await api(page, `/tasks/${task}`)).latest_version;
+    const version = (now) => (now.open_round ? null : now.latest_version);
+    const before = await coordinator.log.until('the pause', async () => version(await api(page, `/tasks/${task}`)));
     const row = (version) => page.getByRole('row').filter({ has: page.getByLabel(`Compare version ${version}`, { exact: true }) });
     await row(before).waitFor();
     await row(before - 1)
@@ -143,7 +143,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
 
     await page.getByRole('button', { name: 'Resume' }).click();
     await fact(page, 'State').getByText('active').waitFor();
-    await until(async () => ((await api(page, `/tasks/${task}`)).latest_version > before + 3 ? true : null), 60);
+    await versionAfter(page, coordinator, task, before + 3);
     await screenshot(page, 'task-story-light-wide');
     const download = page.waitForEvent('download');
     await page
@@ -383,7 +383,7 @@ test('an empty coordinator shows the digits demo in one click', { timeout: 120_0
     await page.getByRole('button', { name: 'Start the digits demo' }).click();
     await page.getByRole('heading', { level: 1, name: 'digits' }).waitFor();
     const task = page.url().split('/').at(-1);
-    await until(async () => ((await api(page, `/tasks/${task}`)).latest_version >= 10 ? true : null), 60);
+    await empty.committed(task, 10);
     const { points } = await api(page, `/tasks/${task}/series`);
     assert.ok(points.at(-1).accuracy > 0.8, `the clients of round ${points.length} saw ${points.at(-1).accuracy}`);
     await page.getByRole('link', { name: 'Clients', exact: true }).click();

@@ -7,7 +7,6 @@ import { after, before, test } from 'node:test';
 import { openBrowser } from './support/browser.mjs';
 import { startDemo } from './support/demo.mjs';
 import { root } from './support/paths.mjs';
-import { until } from './support/world.mjs';
 
 /** The folder of the screenshots. `FOLKMOOT_SCREENSHOTS=screenshots` replaces the committed ones. */
 const FOLDER = process.env.FOLKMOOT_SCREENSHOTS ?? `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/browser-screenshots`;
@@ -50,8 +49,8 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
   await page.waitForFunction(() => Number(document.querySelector('#rounds').textContent) >= 4);
   await page.screenshot({ path: `${FOLDER}/2-during.png`, fullPage: true });
   await page.waitForFunction(() => parseFloat(document.querySelector('#accuracy').textContent) > 60);
-  const rounds = await until(async () => {
-    const told = demo.events.filter(({ event }) => event === 'round');
+  const rounds = await demo.said.until('the second round', () => {
+    const told = demo.events().filter(({ event }) => event === 'round');
     return told.length >= 2 ? told : null;
   });
   assert.ok(
@@ -70,5 +69,5 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
   await page.waitForFunction(() => document.querySelector('#held').textContent === '0 examples here');
   await page.close();
   assert.equal(await demo.end('SIGINT'), 0, 'ctrl-c ends it in good order');
-  assert.equal(demo.events.at(-1).event, 'stopped');
+  assert.equal(demo.events().at(-1).event, 'stopped');
 });

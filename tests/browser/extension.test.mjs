@@ -1,18 +1,18 @@
 /** Loads the extension of examples/browser-extension into Chromium, as its README says, and follows a user of it. */
 
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { after, before, test } from 'node:test';
 
 import { openBrowser } from './support/browser.mjs';
 import { startCoordinator } from './support/coordinator.mjs';
 import { packageFolder, root } from './support/paths.mjs';
-import { until } from './support/world.mjs';
 
 const EXAMPLE = `${root}examples/browser-extension`;
 const LIKED = ['Rust compiler internals', 'How the Rust borrow checker works', 'Internals of a compiler', 'A checker for Rust'];
 const DISLIKED = ['Ten celebrity diets', 'Celebrity gossip of the week', 'Diets that celebrities follow', 'The week in gossip'];
+const DELAYING_MODULES = 400;
 
 let folder, coordinator, browser;
 before(async () => {
@@ -22,6 +22,7 @@ before(async () => {
   coordinator.population = 'readers';
   await cp(EXAMPLE, folder, { recursive: true });
   await cp(packageFolder, `${folder}/folkmoot`, { recursive: true });
+  await delayTrainer();
   const settings = { coordinator: coordinator.url, enrolmentToken: await coordinator.token() };
   await writeFile(`${folder}/settings.mjs`, `export const settings = ${JSON.stringify(settings)};\n`);
   browser = await openBrowser({ extension: folder });
@@ -31,6 +32,16 @@ after(async () => {
   await coordinator?.close();
   await rm(folder, { recursive: true, force: true });
 });
+
+/** Makes the hidden page load a long chain of modules first, so that the popup asks before the page has loaded. */
+async function delayTrainer() {
+  const next = (number) => (number < DELAYING_MODULES ? `import './delay-${number + 1}.mjs';\n` : '');
+  for (let number = 1; number <= DELAYING_MODULES; number += 1) {
+    await writeFile(`${folder}/delay-${number}.mjs`, next(number));
+  }
+  const trainer = `${folder}/trainer.mjs`;
+  await writeFile(trainer, next(0) + (await readFile(trainer, 'utf8')));
+}
 
 /** Opens the popup as a page. Chromium has no way to press the button of the toolbar. */
 async function openPopup() {
@@ -60,7 +71,7 @@ test('an extension trains while its popup is closed, and then knows what is wort
   await popup.getByRole('checkbox').check();
   await popup.close();
 
-  await until(async () => ((await coordinator.rounds(id)).length === 10 ? true : null), 60);
+  await coordinator.committed(id, 10);
   popup = await openPopup();
   assert.equal(await popup.getByRole('checkbox').isChecked(), true);
   await popup.getByText('Ratings: 8. Rounds: 10.').waitFor();

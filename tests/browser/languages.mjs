@@ -9,13 +9,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 
 import { end } from './support/coordinator.mjs';
 import { lines } from './support/digits.mjs';
+import { Lines } from './support/lines.mjs';
 import { root } from './support/paths.mjs';
-import { until, worldOfTests } from './support/world.mjs';
+import { worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 240_000 };
 const ROUNDS = 2;
@@ -29,14 +29,10 @@ step_deadline_seconds = 3600`;
 
 const world = worldOfTests();
 
-/** Starts a program that prints a line for each round. The result's `rounds` is the number of these lines. */
+/** Starts a program that prints a line for each round. `isRound` recognises these lines. */
 function program(name, command, flags, isRound) {
   const child = spawn(command, flags, { cwd: world.coordinator.folder, stdio: ['ignore', 'pipe', 'inherit'] });
-  const started = { name, rounds: 0, end: () => end(child, 'SIGTERM') };
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    started.rounds += isRound(line) ? 1 : 0;
-  });
-  return started;
+  return { name, said: new Lines().follow(child.stdout), isRound, end: () => end(child, 'SIGTERM') };
 }
 
 /** Returns the folder for the state of a client. Every test has clients of its own. */
@@ -70,13 +66,7 @@ async function kotlin() {
 async function native() {
   const { coordinator } = world;
   const client = coordinator.nativeClient(await coordinator.token(), `${coordinator.population}-native`, lines.slice(0, 200));
-  return {
-    name: 'native',
-    end: () => client.end(),
-    get rounds() {
-      return client.events.filter(({ event }) => event === 'accepted').length;
-    },
-  };
+  return { name: 'native', ...client, isRound: (line) => JSON.parse(line).event === 'accepted' };
 }
 
 /** Trains a task with these settings, whose rounds need all four clients. Returns the log of the page's client. */
@@ -89,20 +79,15 @@ async function train(settings) {
     await page.evaluate(() => client.start());
     const scheduling = { reportGoal: 4, deadlineSeconds: 3600 };
     const task = await coordinator.task({ scheduling, rounds: ROUNDS, settings });
-    const rounds = await until(async () => {
-      const committed = await coordinator.rounds(task.id);
-      return committed.length === ROUNDS ? committed : null;
-    }, 120);
+    const rounds = await coordinator.committed(task.id, ROUNDS);
     assert.deepEqual(
       rounds.map(({ accepted }) => accepted),
       Array(ROUNDS).fill(4),
     );
     await page.evaluate((last) => heard('round', last), ROUNDS - 1);
     // Each round needs all four clients, and each client must report that it took part in every round.
-    for (const one of programs) {
-      await until(async () => (one.rounds === ROUNDS ? true : null)).catch(() => {
-        assert.fail(`${one.name} was in ${one.rounds} rounds`);
-      });
+    for (const { name, said, isRound } of programs) {
+      await said.until(`round ${ROUNDS} of the client ${name}`, () => (said.all.filter(isRound).length === ROUNDS ? true : null));
     }
     const log = await page.evaluate(() => client.log());
     await page.evaluate(() => client.forget());

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { stored } from './support/storage.mjs';
-import { reload, until, worldOfTests } from './support/world.mjs';
+import { reload, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
 const HOUR_MILLISECONDS = 60 * 60 * 1000;
@@ -43,9 +43,8 @@ test('what would pass the bytes of the day is declined, and the next day is wait
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds: 3 });
   assert.equal((await page.evaluate(() => heard('aborted'))).reason, 'declined');
-  const waits = () =>
-    page.evaluate((midnight) => told.find(({ name, until }) => name === 'waiting' && until >= midnight) ?? null, MIDNIGHT);
-  const { until: wakes } = await until(waits);
+  const waits = () => page.evaluate((midnight) => heardWhere(({ name, until }) => name === 'waiting' && until >= midnight), MIDNIGHT);
+  const { until: wakes } = await waits();
   assert.ok(wakes <= MIDNIGHT + HOUR_MILLISECONDS, `it waits until ${wakes}, long after ${MIDNIGHT}`);
   assert.deepEqual((await logged(page)).fetched, ['plan'], 'neither the model nor the weights were fetched');
   assert.equal((await stored(page, 'state', 'day_bytes')).isSpent, true);
@@ -56,7 +55,7 @@ test('what would pass the bytes of the day is declined, and the next day is wait
   await reload(page);
   await setClock(page, NOON);
   await page.evaluate(() => client.start());
-  await until(waits);
+  await waits();
   assert.equal((await logged(page)).bytes, bytes, 'a reload does not begin the day again: nothing is asked for');
 
   await page.evaluate(() => client.stop());

@@ -10,7 +10,7 @@ import { startCommittee } from './support/committee.mjs';
 import { lines } from './support/digits.mjs';
 import { watchSteps } from './support/steps.mjs';
 import { rowCounts, sessionIs } from './support/storage.mjs';
-import { reload, until, worldOfTests } from './support/world.mjs';
+import { reload, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 240_000 };
 /** The number of digits of each client. One batch has all of them, so the order of the examples hardly matters. */
@@ -53,11 +53,7 @@ function nativeName() {
 
 /** Waits until this number of rounds has committed, each with the updates of all three clients. */
 async function committed(id, count) {
-  const rounds = await until(async () => {
-    const rounds = await world.coordinator.rounds(id);
-    return rounds.length === count ? rounds : null;
-  }, 120);
-  for (const round of rounds) {
+  for (const round of await world.coordinator.committed(id, count)) {
     assert.equal(round.accepted, 3, 'both tabs and the native client are in it');
   }
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { lines } from './support/digits.mjs';
-import { reload, until, worldOfTests } from './support/world.mjs';
+import { reload, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
 /** The largest difference of a weight after a round, which the coordinator sums on a grid. */
@@ -13,13 +13,6 @@ const TOLERANCE = 1e-4;
 const PATIENT = { scheduling: { deadlineSeconds: 3600 }, rounds: 1 };
 
 const world = worldOfTests();
-
-async function committed(id, count) {
-  return until(async () => {
-    const rounds = await world.coordinator.rounds(id);
-    return rounds.length === count ? rounds : null;
-  });
-}
 
 /** Returns the reason and the detail with which a client gives up the assignment of a new task. */
 async function refusal(trainer, change) {
@@ -35,7 +28,7 @@ test('the weights of a loop become the next version, and the next round starts f
   const page = await world.page({ trainer: 'addsNumbers' });
   const task = await world.coordinator.task({ rounds: 2 });
   await page.evaluate(() => client.start());
-  const rounds = await committed(task.id, 2);
+  const rounds = await world.coordinator.committed(task.id, 2);
   assert.ok(rounds.every(({ accepted }) => accepted === 1));
   const works = await page.evaluate(() =>
     works.map(({ roundNumber, baseVersion, taskId, plan, weights }) => ({
@@ -91,7 +84,7 @@ test('a loop evaluates versions, with its own metrics', OPTIONS, async () => {
   const page = await world.page({ trainer: 'addsNumbers' });
   await page.evaluate(() => client.start());
   const { id } = await world.coordinator.task({ rounds: 1, settings: '[evaluation.federated]\nreport_goal = 1' });
-  const [measured] = await until(async () => {
+  const [measured] = await world.coordinator.log.until('an evaluation', async () => {
     const evaluations = await world.coordinator.command('task', 'evaluations', id);
     return evaluations.length > 0 && evaluations[0].example_count > 0 ? evaluations : null;
   });
@@ -132,7 +125,7 @@ test('a loop starts again after a reload', OPTIONS, async () => {
   const second = await page.evaluate(async () => (await begun()).assignmentId);
   assert.equal(second, first);
   await page.evaluate(() => goOn());
-  await committed(id, 1);
+  await world.coordinator.committed(id, 1);
   await page.evaluate(() => client.forget());
 });
 
@@ -140,7 +133,7 @@ test('a loop is asked for what it has when the time for training is up', OPTIONS
   const page = await world.page({ trainer: 'untilAsked', limits: { trainingSecondsMax: 1 } });
   const { id } = await world.coordinator.task(PATIENT);
   await page.evaluate(() => client.start());
-  await committed(id, 1);
+  await world.coordinator.committed(id, 1);
   await page.evaluate(() => client.forget());
 });
 

@@ -25,11 +25,7 @@ test('a page and native clients make one round, and it commits', { timeout: 120_
     assert.equal(first.roundNumber, 1);
     assert.ok(first.report.uploadBytes > 0 && first.report.downloadBytes > 0);
     await page.evaluate(() => heard('round', 1));
-    const rounds = await until(async () => {
-      const committed = await coordinator.rounds(task.id);
-      return committed.length === 2 ? committed : null;
-    });
-    for (const round of rounds) {
+    for (const round of await coordinator.committed(task.id, 2)) {
       assert.equal(round.accepted, 3, 'the page and both natives are in it');
     }
     await page.evaluate(() => client.forget());
@@ -53,7 +49,7 @@ test('updates and versions travel compressed where the task says so', { timeout:
   const [first, second] = reports.map(({ report }) => report.downloadBytes);
   assert.ok(second > 0 && second < 4000, `${second} bytes of what the first round changed, float32 would be 19,240`);
   assert.ok(first > second, `${first} bytes before, with plan and model`);
-  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await coordinator.committed(task.id, 2);
   const outputs = await page.evaluate(async () => (await client.predict(new Float32Array(64))).outputs.length);
   assert.equal(outputs, 10, 'with the sum of the parts');
   await page.evaluate(() => client.forget());
@@ -66,10 +62,10 @@ test('a model that the small module does not read is trained and predicts in the
   await page.evaluate(() => client.start());
   const small = await coordinator.task({ rounds: 1 });
   await page.evaluate(() => heard('round'));
-  await until(async () => ((await coordinator.rounds(small.id)).length === 1 ? true : null));
+  await coordinator.committed(small.id, 1);
   const task = await coordinator.task({ rounds: 2 }, '../../tests/engine/exported/scaled_digits.onnx');
   await page.evaluate(() => heard('round', 2));
-  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await coordinator.committed(task.id, 2);
   const outputs = await page.evaluate(async () => (await client.predict(new Float32Array(64))).outputs.length);
   assert.equal(outputs, 10);
   await page.evaluate(() => client.forget());
@@ -88,7 +84,7 @@ test('personal layers stay in the page, survive a reload and are used to predict
   const first = await until(async () => (await stored(page, 'memories', key)) ?? null);
   await reload(page);
   await page.evaluate(() => client.start());
-  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await coordinator.committed(task.id, 2);
   await until(async () => ((await stored(page, 'memories', key)).at > first.at ? true : null));
   const features = lines.slice(600, 800).flatMap((line) => line.split(',').slice(0, 64).map(Number));
   const labels = lines.slice(600, 800).map((line) => Number(line.split(',')[64]));
@@ -115,7 +111,7 @@ test('a control variate and a model of its own are kept across a reload, and del
   const first = await until(async () => (await stored(page, 'memories', key)) ?? null);
   await reload(page);
   await page.evaluate(() => client.start());
-  await until(async () => ((await coordinator.rounds(task.id)).length === 3 ? true : null));
+  await coordinator.committed(task.id, 3);
   const last = await until(async () => {
     const kept = await stored(page, 'memories', key);
     return kept.at > first.at ? kept : null;
@@ -137,7 +133,7 @@ test('a page finds features inside of a model, and keeps its last one to contras
   const page = await world.page({ count: 400 });
   const task = await coordinator.task({ rounds: 2, settings: '[plan.model_contrast]\nfeatures = "activated"' });
   await page.evaluate(() => client.start());
-  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await coordinator.committed(task.id, 2);
   const key = `${task.id}.personal`;
   const kept = await until(async () => (await stored(page, 'memories', key)) ?? null);
   assert.equal(Object.keys(kept.bytes).length, 40 + 4 * 4810);
@@ -158,7 +154,7 @@ test('a page trains the cluster that fits it, keeps its number and predicts with
   const kept = await until(async () => (await stored(page, 'memories', `${task.id}.personal`)) ?? null);
   // The form, a digest, and the number of the cluster.
   assert.equal(Object.keys(kept.bytes).length, 8 + 32 + 8);
-  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await coordinator.committed(task.id, 2);
   await page.evaluate(() => heard('model', 1));
   const features = lines.slice(600, 800).flatMap((line) => line.split(',').slice(0, 64).map(Number));
   const labels = lines.slice(600, 800).map((line) => Number(line.split(',')[64]));
@@ -193,7 +189,7 @@ test('a page without memory for a model trains a narrower one', { timeout: 60_00
   const task = await coordinator.task({ rounds: 2, settings });
   await page.evaluate(() => client.start());
   await page.evaluate(() => heard('round'));
-  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await coordinator.committed(task.id, 2);
   await page.evaluate(() => client.forget());
   await page.close();
 });

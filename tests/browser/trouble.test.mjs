@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { watchSteps } from './support/steps.mjs';
-import { reload, until, worldOfTests } from './support/world.mjs';
+import { reload, worldOfTests } from './support/world.mjs';
 
 /** A task whose training can be held at any step. Its deadline is later than the end of any test. */
 const TASK = { plan: { epochs: 10 }, scheduling: { deadlineSeconds: 3600 }, rounds: 1 };
@@ -33,10 +33,7 @@ async function training(options = {}, chunks = 2) {
 /** Waits for the round, and asserts that it committed with only this update. */
 async function counted(page, task) {
   await page.evaluate(() => heard('round'));
-  const [round] = await until(async () => {
-    const rounds = await world.coordinator.rounds(task.id);
-    return rounds.length === 1 ? rounds : null;
-  });
+  const [round] = await world.coordinator.committed(task.id, 1);
   assert.equal(round.accepted, 1);
   await page.evaluate(() => client.forget());
   await page.close();

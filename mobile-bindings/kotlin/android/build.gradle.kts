@@ -63,11 +63,20 @@ publishing {
             description = "Federated learning on this device's own data: a client for Android"
             url = "https://github.com/folkmoot/folkmoot"
             licenses {
-                license { name = "MIT"; url = "https://github.com/folkmoot/folkmoot/blob/main/LICENSE-MIT" }
-                license { name = "Apache-2.0"; url = "https://github.com/folkmoot/folkmoot/blob/main/LICENSE-APACHE" }
+                license {
+                    name = "MIT"
+                    url = "https://github.com/folkmoot/folkmoot/blob/main/LICENSE-MIT"
+                }
+                license {
+                    name = "Apache-2.0"
+                    url = "https://github.com/folkmoot/folkmoot/blob/main/LICENSE-APACHE"
+                }
             }
             developers {
-                developer { name = "The Folkmoot developers"; organizationUrl = "https://github.com/folkmoot" }
+                developer {
+                    name = "The Folkmoot developers"
+                    organizationUrl = "https://github.com/folkmoot"
+                }
             }
             scm {
                 connection = "scm:git:https://github.com/folkmoot/folkmoot.git"

@@ -142,10 +142,14 @@ def test_stopping_in_the_background_and_in_an_event_loop(coordinator, tmp_path, 
             client.start()
         client.stop()
         assert not client.is_running
+    with connect(coordinator, tmp_path, token, state="second") as client:
+        client.examples.add(*line(generator))
 
         async def cancelled():
+            loop, enrolled = asyncio.get_running_loop(), asyncio.Event()
+            client.on("enrolled", lambda _: loop.call_soon_threadsafe(enrolled.set))
             run = asyncio.create_task(client.run_async())
-            await asyncio.sleep(0.3)
+            await asyncio.wait_for(enrolled.wait(), 60)
             run.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await run

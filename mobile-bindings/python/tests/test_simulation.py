@@ -56,12 +56,13 @@ def test_rounds_are_told_while_it_runs(tmp_path):
     # A file that grows like the program's own, at known moments.
     program = tmp_path / "folkmoot"
     gate = tmp_path / "gate"
+    os.mkfifo(gate)
     program.write_text(
         f"""#!/bin/sh
 for argument; do case $argument in --output=*) folder="${{argument#--output=}}";; esac; done
 mkdir -p "$folder"
 printf '{{"round_number": 1}}\\n{{"round_nu' > "$folder/rounds.jsonl"
-while ! [ -e {gate} ]; do sleep 0.05; done
+read -r _ < {gate}
 printf 'mber": 2}}\\n' >> "$folder/rounds.jsonl"
 echo '{{}}'
 """
@@ -79,7 +80,7 @@ echo '{{}}'
     thread = threading.Thread(target=run)
     thread.start()
     assert first.wait(30) and told == [1]
-    gate.touch()
+    gate.write_text("on\n")
     thread.join(30)
     assert told == [1, 2]
 

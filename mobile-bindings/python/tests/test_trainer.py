@@ -4,7 +4,6 @@ import logging
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import folkmoot
@@ -184,7 +183,6 @@ def test_a_process_that_is_killed_while_it_trains_loses_and_doubles_nothing(coor
     for pause in (60, 60):
         process = child(pause)
         lines.append(process.stdout.readline().split())
-        time.sleep(0.2)
         process.send_signal(signal.SIGKILL)
         process.wait(30)
         process.stdout.close()

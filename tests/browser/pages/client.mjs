@@ -53,14 +53,14 @@ globalThis.open = async ({ trainer: name, ...options }, examples) => {
   }
 };
 
-/**
- * Resolves with the event of this name after the first `from` events of this name. There is no time limit; the test
- * sets one.
- */
-globalThis.heard = (name, from = 0) =>
+/** Resolves with the event of this name after the first `from` events of this name. */
+globalThis.heard = (name, from = 0) => heardWhere((event) => event.name === name, from);
+
+/** Resolves with the wanted event after the first `from` wanted events. There is no time limit; the test sets one. */
+globalThis.heardWhere = (isWanted, from = 0) =>
   new Promise((resolve) => {
     const look = () => {
-      const found = told.filter((event) => event.name === name)[from];
+      const found = told.filter(isWanted)[from];
       if (found !== undefined) {
         waiting.delete(look);
         resolve(found);

@@ -43,10 +43,15 @@ export async function installedApp() {
   const folder = await mkdtemp(`${tmpdir()}/folkmoot-app-`);
   const { stdout } = await execute('npm', ['pack', '--json', '--pack-destination', folder], { cwd: PACKAGE });
   const [packed] = JSON.parse(stdout);
-  await write(folder, files(NAME));
+  await writeApp(folder);
   const flags = ['install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`];
   await execute('npm', flags, { cwd: folder });
   return { folder, packed: packed.files.map(({ path }) => path), remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** Writes the files of an app into its folder. */
+export function writeApp(folder) {
+  return write(folder, files(NAME));
 }
 
 /** Checks a TypeScript file of an app, and returns the compiler's faults. */

@@ -24,6 +24,13 @@ export async function api(page, path) {
   return page.evaluate(async (path) => (await fetch(`/v1/admin${path}`)).json(), path);
 }
 
+/** Resolves when a task has a later version than this. */
+export function versionAfter(page, coordinator, task, version) {
+  return coordinator.log.until(`a version after ${version}`, async () =>
+    (await api(page, `/tasks/${task}`)).latest_version > version ? true : null,
+  );
+}
+
 /** Resolves when a view has loaded all its data and has drawn it. */
 export async function settled(page) {
   await page.getByRole('heading', { level: 1 }).waitFor();

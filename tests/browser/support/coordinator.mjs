@@ -6,11 +6,14 @@ import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
+import { Lines } from './lines.mjs';
 import { folkmoot, root } from './paths.mjs';
 
 const execute = promisify(execFile);
 /** The time limit for starting or stopping a process. */
 const PATIENCE_MILLISECONDS = 120_000;
+/** The settings of the log: trouble, and each step of a round. */
+const LOG = ['--log-format', 'json', '--log-level', 'warn,folkmoot_rounds=info'];
 
 /**
  * Starts a coordinator that allows pages of this origin, with these environment variables. It serves without TLS, as it
@@ -33,17 +36,28 @@ export class Coordinator {
   constructor(folder, origin) {
     Object.assign(this, { folder, origin, url: null, process: null, apiKey: null, variables: {} });
     this.population = 'digits';
+    // Trouble is printed, the steps of a round are not.
+    this.log = new Lines((line) => line.includes('"level":"INFO"') || console.error(line));
   }
 
   /** Starts the process on a free port. The port differs at each start. */
   async start() {
     const listen = ['--listen', '127.0.0.1:0', '--tls', 'off', '--allow-origin', this.origin];
-    const flags = ['serve', '--json', '--data', `${this.folder}/data`, ...listen, '--log-level', 'warn'];
+    const flags = ['serve', '--json', '--data', `${this.folder}/data`, ...listen, ...LOG];
     const env = { ...process.env, ...this.variables };
-    this.process = spawn(folkmoot(), flags, { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    this.process = spawn(folkmoot(), flags, { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.log.follow(this.process.stderr);
     const served = await firstLine(this.process, (line) => line.event === 'serving');
     this.url = served.url;
     this.apiKey ??= served.first_api_key;
+  }
+
+  /** Waits until this many rounds of a task are committed, at most a hundred. Returns the committed rounds, oldest first. */
+  async committed(task, count) {
+    return this.log.until(`round ${count} of a task`, async () => {
+      const rounds = await this.rounds(task);
+      return rounds.length >= count ? rounds : null;
+    });
   }
 
   /** Stops the process with a signal; SIGKILL kills it at once. */
@@ -115,14 +129,14 @@ rounds = ${rounds}
     const state = `${this.folder}/${name}`;
     const flags = ['client', '--coordinator', this.url, '--token', token, '--data', data, '--state', state, '--json'];
     const ready = writeFile(data, `${lines.join('\n')}\n`);
-    const events = [];
+    const said = new Lines();
     let child;
     const started = ready.then(() => {
       child = spawn(folkmoot(), [...flags, '--device', 'cpu'], { cwd: this.folder, stdio: ['ignore', 'pipe', 'inherit'] });
-      createInterface({ input: child.stdout }).on('line', (line) => events.push(JSON.parse(line)));
+      said.follow(child.stdout);
     });
     return {
-      events,
+      said,
       async end() {
         await started;
         await end(child, 'SIGTERM');
@@ -130,9 +144,9 @@ rounds = ${rounds}
     };
   }
 
-  /** Returns the committed rounds of a task, oldest first. */
+  /** Returns the committed rounds among the newest hundred of a task, oldest first. */
   async rounds(task) {
-    const rounds = await this.command('task', 'rounds', task);
+    const rounds = await this.command('task', 'rounds', task, '--limit', '100');
     return rounds.filter((round) => round.phase === 'committed').reverse();
   }
 }
@@ -150,14 +164,13 @@ export async function end(child, signal) {
   clearTimeout(mercy);
 }
 
-/** Returns the first line of a process for which `isWanted` is true. `heard` is called with every line. */
-export async function firstLine(child, isWanted, heard = () => undefined) {
+/** Returns the first line of a process for which `isWanted` is true. */
+export async function firstLine(child, isWanted) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('the process did not start in time')), PATIENCE_MILLISECONDS);
     child.once('exit', (code) => reject(new Error(`the process exited with ${code} before it was ready`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const event = JSON.parse(line);
-      heard(event);
       if (isWanted(event)) {
         clearTimeout(timer);
         resolve(event);

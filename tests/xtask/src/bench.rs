@@ -1,5 +1,6 @@
 //! `cargo xtask bench <name>`: runs one benchmark with a release build.
 
+use crate::newcomer;
 use crate::process::run as run_command;
 use crate::stages::browser;
 use crate::wasm;
@@ -13,7 +14,7 @@ const FOLDER: &str = "tests/bench";
 /// The benchmark to run.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Name of the benchmark; `codec-wasm` measures the codecs in Node.js
+    /// Name of the benchmark; `codec-wasm` measures the codecs in Node.js, `newcomer` the packages of a release
     name: String,
     /// Arguments of the benchmark itself, such as `--json`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -33,6 +34,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if arguments.name == "console" {
         return browser::bench_console(&arguments.arguments);
+    }
+    if arguments.name == "newcomer" {
+        return newcomer::run(&arguments.arguments);
     }
     require_package(&root())?;
     run_command(cargo(&["run", "--release", "-p", PACKAGE, "--", &arguments.name]).args(&arguments.arguments))

@@ -3,7 +3,7 @@
 use crate::outcome::Outcome;
 use crate::process::{announce, run as run_command, succeeds};
 use crate::stages::wheel::torch;
-use crate::stages::{browser, deploy, kotlin, lint, mobile};
+use crate::stages::{browser, deploy, kotlin, mobile};
 use crate::workspace::{Failure, cargo, is_build_server};
 use crate::{python, vulkan, wasm_package};
 use std::io::{IsTerminal, stdin};
@@ -22,7 +22,7 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 14] = [
+const REQUIREMENTS: [Requirement; 13] = [
     Requirement {
         // gcc cannot link without these headers, but its package only recommends them.
         apt_packages: &["gcc", "libc6-dev"],
@@ -58,8 +58,8 @@ const REQUIREMENTS: [Requirement; 14] = [
     },
     Requirement {
         apt_packages: &["python3", "python3-venv"],
-        advice: "Python 3 with venv, for the ONNX project's operator tests: `brew install python`, \
-                 `dnf install python3`, `pacman -S python`",
+        advice: "Python 3 with venv, for the ONNX project's operator tests and the linters of shell scripts: \
+                 `brew install python`, `dnf install python3`, `pacman -S python`",
         optional: true,
         is_present: python::is_present,
     },
@@ -68,12 +68,6 @@ const REQUIREMENTS: [Requirement; 14] = [
         advice: "PyTorch for /usr/bin/python3, for the tests that compare results with PyTorch: `dnf install python3-torch`",
         optional: true,
         is_present: torch::is_present,
-    },
-    Requirement {
-        apt_packages: &["shellcheck"],
-        advice: "shellcheck: `brew install shellcheck`, `dnf install ShellCheck`, `pacman -S shellcheck`",
-        optional: true,
-        is_present: lint::has_shellcheck,
     },
     Requirement {
         apt_packages: &["haproxy"],
@@ -130,7 +124,7 @@ pub fn run() -> Result<Outcome, Failure> {
         None => name_missing(&missing)?,
     }
     match python::install_packages() {
-        // Only the ONNX project's tests need these packages; on a developer's machine they are optional.
+        // On a developer's machine, the tests and linters that need these packages are optional.
         Err(failure) if !is_build_server() => {
             println!("xtask: install: MISSING, the tests that need it will be skipped: {failure}");
         }

@@ -6,14 +6,16 @@ import XCTest
 /// Runs a real coordinator in a separate process over TLS, with the program that `FOLKMOOT_PROGRAM` names, until it is
 /// closed.
 final class Coordinator {
-    /// A round is committed after one or two seconds, and each command needs a program start.
-    private static let attemptsMax = 1_000
+    /// The maximum number of seconds from one committed round to the next.
+    private static let patienceSeconds = 60.0
 
     let url: String
     private let program: URL
     private let folder: URL
     private let process: Process
     private let environment: [String: String]
+    /// Signalled for each committed round of a task.
+    private let commits: DispatchSemaphore
 
     /// Throws `XCTSkip`, which the test report shows, if there is no program.
     init() throws {
@@ -32,10 +34,19 @@ final class Coordinator {
         let output = Pipe()
         let process = Process()
         process.executableURL = program
-        process.arguments = ["serve", "--data", data.path, "--listen", "127.0.0.1:0", "--json"]
+        process.arguments = ["serve", "--data", data.path, "--listen", "127.0.0.1:0", "--json", "--log-level", "info"]
         process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
+        let log = Pipe()
+        process.standardError = log
         try process.run()
+        let commits = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            Self.readLines(log.fileHandleForReading) { line in
+                if line.contains("round committed") {
+                    commits.signal()
+                }
+            }
+        }
         let serving = try Self.object(Self.line(output.fileHandleForReading))
         let url = try Self.text(serving, "url")
         let variables = [
@@ -47,6 +58,7 @@ final class Coordinator {
         self.program = program
         self.folder = folder
         self.process = process
+        self.commits = commits
         environment = ProcessInfo.processInfo.environment.merging(variables) { _, new in new }
     }
 
@@ -127,14 +139,16 @@ final class Coordinator {
     /// Waits until this many rounds of the task are committed, and returns the number of accepted updates of each. A
     /// client learns that its update was accepted before the round is committed.
     func accepted(_ task: String, rounds: Int) throws -> [Int] {
-        for _ in 0..<Self.attemptsMax {
+        while true {
             let listed = try JSONSerialization.jsonObject(with: call(["task", "rounds", task])) as? [[String: Any]]
             let committed = (listed ?? []).filter { $0["phase"] as? String == "committed" }
             if committed.count >= rounds {
                 return committed.compactMap { $0["accepted"] as? Int }
             }
+            guard commits.wait(timeout: .now() + Self.patienceSeconds) == .success else {
+                throw TestFailure("\(committed.count) of \(rounds) rounds of \(task) are committed, and no other came in time")
+            }
         }
-        throw TestFailure("no \(rounds) rounds of \(task) are committed, after asking \(Self.attemptsMax) times")
     }
 
     /// Runs an operator's command and returns its output.
@@ -152,6 +166,22 @@ final class Coordinator {
             throw TestFailure("\(arguments): \(String(decoding: answer, as: UTF8.self))")
         }
         return answer
+    }
+
+    /// Reads the stream to its end.
+    private static func readLines(_ stream: FileHandle, _ hear: (String) -> Void) {
+        var rest = Data()
+        while true {
+            let next = stream.availableData
+            guard !next.isEmpty else {
+                return
+            }
+            rest.append(next)
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                hear(String(decoding: rest[..<end], as: UTF8.self))
+                rest = Data(rest[rest.index(after: end)...])
+            }
+        }
     }
 
     private static func line(_ handle: FileHandle) throws -> Data {

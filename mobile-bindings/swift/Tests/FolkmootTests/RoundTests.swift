@@ -78,13 +78,16 @@ final class RoundTests: XCTestCase {
 
     func testARunThatIsCancelledOrStoppedEnds() async throws {
         let coordinator = try Coordinator()
-        let client = try FolkmootClient(coordinator.options(token: coordinator.token("nobody")))
-        try addDigits(to: client)
         for stopsItself in [true, false] {
+            let token = try coordinator.token("nobody")
+            let client = try FolkmootClient(coordinator.options(token: token, state: "state-\(stopsItself)"))
+            try addDigits(to: client)
+            var events = client.events.makeAsyncIterator()
             let run = Task { try await client.run() }
-            while !client.isRunning {
-                await Task.yield()
+            guard case .enrolled = await events.next() else {
+                return XCTFail("a run begins with an enrolment")
             }
+            XCTAssert(client.isRunning)
             if stopsItself {
                 run.cancel()
             } else {
@@ -92,8 +95,8 @@ final class RoundTests: XCTestCase {
             }
             let accepted = try await run.value
             XCTAssertEqual(accepted, 0)
+            try await client.close()
         }
-        try await client.close()
     }
 
     func testATrainerOfTheAppsOwn() async throws {

@@ -31,9 +31,7 @@ final class TrainingWindowsTests: XCTestCase {
         XCTAssertEqual(first.completions, [false])
         XCTAssertEqual(client.reasons, [TrainingWindows.pauseReason])
         let secondEnd = windows.begin(second)
-        while !client.reasons.isEmpty {
-            await Task.yield()
-        }
+        await client.resumed()
         client.finish(with: .success(1))
         await firstEnd.value
         await secondEnd.value
@@ -148,68 +146,90 @@ private final class TestTime: BackgroundTime, @unchecked Sendable {
 }
 
 /// A client whose run a test ends.
-private final class TestClient: TrainingClient, @unchecked Sendable {
-    private let lock = NSLock()
-    private var paused: Set<String> = []
-    private var runs = 0
-    private var result: Result<Int, Error>?
+private final class TestClient: TrainingClient, Sendable {
+    private struct State {
+        var paused: Set<String> = []
+        var runs = 0
+        var result: Result<Int, Error>?
+    }
+
+    private let state = Watched(State())
 
     var reasons: Set<String> {
-        lock.lock()
-        defer { lock.unlock() }
-        return paused
+        state.change { $0.paused }
     }
 
     var runCount: Int {
-        lock.lock()
-        defer { lock.unlock() }
-        return runs
+        state.change { $0.runs }
     }
 
     func finish(with result: Result<Int, Error>) {
-        lock.lock()
-        defer { lock.unlock() }
-        self.result = result
+        state.change { $0.result = result }
     }
 
     /// Returns when a run has started.
     func begun() async {
-        while runCount == 0 {
-            await Task.yield()
-        }
+        await state.first { $0.runs > 0 ? () : nil }
+    }
+
+    /// Returns when there is no reason to pause.
+    func resumed() async {
+        await state.first { $0.paused.isEmpty ? () : nil }
     }
 
     func run(rounds: Int?) async throws -> Int {
-        countRun()
-        while true {
-            if let result = self.ended() {
-                return try result.get()
-            }
-            await Task.yield()
-        }
+        state.change { $0.runs += 1 }
+        return try await state.first { $0.result }.get()
     }
 
     func pause(for reason: String) {
-        lock.lock()
-        defer { lock.unlock() }
-        paused.insert(reason)
+        state.change { _ = $0.paused.insert(reason) }
     }
 
     func resume(from reason: String) {
-        lock.lock()
-        defer { lock.unlock() }
-        paused.remove(reason)
+        state.change { _ = $0.paused.remove(reason) }
+    }
+}
+
+/// A value that tells its changes to waiting tasks.
+private final class Watched<Value>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value: Value
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(_ value: Value) {
+        self.value = value
     }
 
-    private func countRun() {
+    @discardableResult
+    func change<Result>(_ change: (inout Value) -> Result) -> Result {
         lock.lock()
-        defer { lock.unlock() }
-        runs += 1
-    }
-
-    private func ended() -> Result<Int, Error>? {
-        lock.lock()
-        defer { lock.unlock() }
+        let result = change(&value)
+        let woken = waiting
+        waiting = []
+        lock.unlock()
+        woken.forEach { $0.resume() }
         return result
+    }
+
+    /// Calls `pick` now and after each change, until it returns a value. Returns that value.
+    func first<Picked>(_ pick: (Value) -> Picked?) async -> Picked {
+        while true {
+            var picked: Picked?
+            await withCheckedContinuation { continuation in
+                lock.lock()
+                picked = pick(value)
+                if picked == nil {
+                    waiting.append(continuation)
+                }
+                lock.unlock()
+                if picked != nil {
+                    continuation.resume()
+                }
+            }
+            if let picked {
+                return picked
+            }
+        }
     }
 }

@@ -125,7 +125,7 @@ pub fn bench_console(arguments: &[String]) -> Result<(), Failure> {
         )));
     }
     super::console::run()?;
-    tools::install_packages(&root().join(FOLDER))?;
+    install()?;
     run_command(&mut cargo(&["build", "--release", "-p", "folkmoot-cli", "--bin", "folkmoot"]))?;
     let program = Path::new(&target()).join("release/folkmoot");
     run_command(node(&["console.bench.mjs"])?.args(arguments).env("FOLKMOOT_BIN", program))
@@ -152,6 +152,14 @@ fn files() -> Result<Vec<String>, Failure> {
 
 fn build() -> Result<(), Failure> {
     wasm_package::run_if_changed()?;
+    install()
+}
+
+/// Installs the npm packages of the tests.
+///
+/// # Errors
+/// Fails if npm is missing or cannot install them.
+pub fn install() -> Result<(), Failure> {
     tools::install_packages(&root().join(FOLDER))
 }
 

@@ -4,7 +4,7 @@
 mod app;
 
 use crate::outcome::{Outcome, Skipped};
-use crate::process::{run as run_command, run_reading, spelled, succeeds};
+use crate::process::{announce, run as run_command, run_reading, spelled, succeeds};
 use crate::workspace::{Failure, cargo, cargo_build_of_packages, empty, failure, read, root, target, write};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ const FOLDER: &str = "mobile-bindings/kotlin";
 /// The reason why this machine cannot build the package.
 pub const MISSING: &str = "Java 17 or Maven is missing. Run `cargo xtask test --only install`";
 const MAVEN: &str = if cfg!(windows) { "mvn.cmd" } else { "mvn" };
+/// The plugin of Maven that copies artifacts and lists dependencies.
+const DEPENDENCIES: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
 /// The cargo profile of a released library.
 const OPTIMISED: &str = "mobile";
 
@@ -102,6 +104,18 @@ fn deploy() -> Result<Command, Failure> {
         .arg(define("folkmoot.build", &maven_folder().display()))
         .arg(define("folkmoot.platform", &platform()));
     Ok(deploy)
+}
+
+/// Copies an artifact, such as `group:name:version:jar`, from Maven's central repository into a folder.
+///
+/// # Errors
+/// Fails if Maven cannot download the artifact.
+pub fn copy(artifact: &str, folder: &Path) -> Result<(), Failure> {
+    let mut copy = maven(&root().join(FOLDER).join("pom.xml"));
+    copy.arg(format!("{DEPENDENCIES}:copy")).arg(define("artifact", &artifact));
+    copy.arg(define("outputDirectory", &folder.display()));
+    announce(&copy);
+    run_command(&mut copy)
 }
 
 /// Prepares a call of Maven for a project.

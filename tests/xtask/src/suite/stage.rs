@@ -17,7 +17,7 @@ pub enum Stage {
     Install,
     /// Checks the format of the Rust sources
     Fmt,
-    /// Lints shell scripts, checks the lints and format of TypeScript and JavaScript, and checks the lock file of the fuzz targets
+    /// Checks the lints and format of shell scripts, Kotlin, TypeScript and JavaScript, and the lock file of the fuzz targets
     Lint,
     /// Checks the licences, bans, sources and security advisories of all dependencies
     Deny,

@@ -1,6 +1,6 @@
 //! An app with nothing but the packages of a Maven repository.
 
-use super::{define, maven, pom_property, url};
+use super::{DEPENDENCIES, define, maven, pom_property, url};
 use crate::coordinator::Coordinator;
 use crate::process::{run, run_reading, spelled, without_environment};
 use crate::workspace::{Failure, empty, failure, read, root, target, write};
@@ -63,7 +63,7 @@ fn compile(folder: &Path, repository: &Path, platform: &str) -> Result<String, F
     let kotlin = pom_property("kotlin.version")?;
     let mut compile = maven(&folder.join("pom.xml"));
     compile.arg(format!("org.jetbrains.kotlin:kotlin-maven-plugin:{kotlin}:compile"));
-    compile.arg("org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath");
+    compile.arg(format!("{DEPENDENCIES}:build-classpath"));
     compile.arg(define("maven.repo.local", &local_repository(folder)?.display()));
     compile.arg(define("app.repository", &url(repository)));
     // The daemon would outlive this call, which is its only one.

@@ -58,14 +58,13 @@ sealed class FolkmootException(message: String, cause: Throwable? = null) : Exce
 }
 
 /** Replaces exceptions of the native library with this package's. */
-internal inline fun <T> translating(block: () -> T): T =
-    try {
-        block()
-    } catch (error: NativeException) {
-        throw translated(error)
-    } catch (error: InternalException) {
-        throw FolkmootException.Internal(error.message ?: "the native library failed without a message")
-    }
+internal inline fun <T> translating(block: () -> T): T = try {
+    block()
+} catch (error: NativeException) {
+    throw translated(error)
+} catch (error: InternalException) {
+    throw FolkmootException.Internal(error.message ?: "the native library failed without a message")
+}
 
 internal fun translated(error: NativeException): FolkmootException = when (error) {
     is NativeException.BadOption -> FolkmootException.BadOption(error.detail)

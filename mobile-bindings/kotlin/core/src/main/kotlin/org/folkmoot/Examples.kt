@@ -56,8 +56,7 @@ class Examples internal constructor(private val native: ExampleSet) {
     }
 
     /** Adds examples from an array; see the other overload. */
-    fun add(features: FloatArray, shape: List<Int>, labels: Labels) =
-        add(FloatBuffer.wrap(features), shape, labels)
+    fun add(features: FloatArray, shape: List<Int>, labels: Labels) = add(FloatBuffer.wrap(features), shape, labels)
 
     /** Removes all examples. A current run continues with the examples that it started with. */
     fun clear() = native.clear()

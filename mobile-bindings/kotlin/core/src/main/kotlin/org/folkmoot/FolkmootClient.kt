@@ -172,13 +172,12 @@ private class Listener : EventListener {
 }
 
 private class Asking(private val consent: Consent) : ConsentCallback {
-    override fun ask(offer: NativeOffer): Boolean =
-        try {
-            consent.ask(offered(offer))
-        } catch (error: Throwable) {
-            Log.error("askBefore failed, so the assignment is declined", error)
-            false
-        }
+    override fun ask(offer: NativeOffer): Boolean = try {
+        consent.ask(offered(offer))
+    } catch (error: Throwable) {
+        Log.error("askBefore failed, so the assignment is declined", error)
+        false
+    }
 
     private fun offered(offer: NativeOffer) = AssignmentOffer(
         assignmentId = offer.assignmentId,

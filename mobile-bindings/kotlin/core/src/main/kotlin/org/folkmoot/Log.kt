@@ -1,8 +1,8 @@
 package org.folkmoot
 
+import org.folkmoot.bindings.setLogSink
 import org.folkmoot.bindings.LogLevel as NativeLevel
 import org.folkmoot.bindings.LogSink as NativeSink
-import org.folkmoot.bindings.setLogSink
 
 /** The severity of a log line. */
 enum class LogLevel { ERROR, WARN, INFO, DEBUG }

@@ -23,10 +23,9 @@ internal class NativeSecrets(private val storage: SecretStorage) : NativeStorage
 
     override fun delete() = telling("delete") { storage.delete() }
 
-    private inline fun <T> telling(method: String, block: () -> T): T =
-        try {
-            block()
-        } catch (error: Exception) {
-            throw CallbackException.Failed("the app's secret storage failed to $method: ${error.message}")
-        }
+    private inline fun <T> telling(method: String, block: () -> T): T = try {
+        block()
+    } catch (error: Exception) {
+        throw CallbackException.Failed("the app's secret storage failed to $method: ${error.message}")
+    }
 }

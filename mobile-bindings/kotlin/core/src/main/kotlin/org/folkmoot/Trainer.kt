@@ -125,13 +125,12 @@ internal class NativeTrainer(private val trainer: Trainer, private val log: Log)
     /**
      * Logs a trainer's exception, which may contain private data, and tells the client only that the trainer failed.
      */
-    private inline fun <T> telling(method: String, block: () -> T): T =
-        try {
-            block()
-        } catch (error: Throwable) {
-            log.error("$method of the trainer failed; the client gives up the assignment", error)
-            throw CallbackException.Failed("${error.javaClass.simpleName} in $method")
-        }
+    private inline fun <T> telling(method: String, block: () -> T): T = try {
+        block()
+    } catch (error: Throwable) {
+        log.error("$method of the trainer failed; the client gives up the assignment", error)
+        throw CallbackException.Failed("${error.javaClass.simpleName} in $method")
+    }
 }
 
 private fun count(value: Long, name: String): ULong {

@@ -32,14 +32,13 @@ class WorkPolicy(
     }
 
     /** Runs while [conditions] allow it, and returns what the scheduler should do. Rethrows a cancellation. */
-    suspend fun perform(conditions: Flow<DeviceConditions>, run: suspend () -> Unit): WorkOutcome =
-        try {
-            withTimeout(timeMax) { whileAllowed(conditions, run) }
-        } catch (_: TimeoutCancellationException) {
-            WorkOutcome.RETRY
-        } catch (error: FolkmootException) {
-            outcome(error)
-        }
+    suspend fun perform(conditions: Flow<DeviceConditions>, run: suspend () -> Unit): WorkOutcome = try {
+        withTimeout(timeMax) { whileAllowed(conditions, run) }
+    } catch (_: TimeoutCancellationException) {
+        WorkOutcome.RETRY
+    } catch (error: FolkmootException) {
+        outcome(error)
+    }
 
     private suspend fun whileAllowed(conditions: Flow<DeviceConditions>, run: suspend () -> Unit): WorkOutcome {
         if (device.reasonToPause(conditions.first()) != null) return WorkOutcome.RETRY

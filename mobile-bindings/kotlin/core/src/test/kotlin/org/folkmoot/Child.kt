@@ -1,11 +1,13 @@
 package org.folkmoot
 
 import java.io.File
+import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit
 import kotlin.concurrent.thread
 import kotlin.system.exitProcess
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 
@@ -30,16 +32,18 @@ fun main(arguments: Array<String>) {
     say("connected")
     Digits.read().addTo(client)
     if (kind == "ends") {
-        thread(isDaemon = true) { runBlocking { client.run() } }
-        while (!client.isRunning) Thread.sleep(1)
+        val isRunning = CountDownLatch(1)
+        thread(isDaemon = true) { runBlocking { runTelling(client) { isRunning.countDown() } } }
+        isRunning.await()
         exitProcess(0)
     }
-    runBlocking {
-        launch(Dispatchers.Default, CoroutineStart.UNDISPATCHED) {
-            client.events.collect { say(it.javaClass.simpleName) }
-        }
-        client.run()
-    }
+    runBlocking { runTelling(client) { say(it.javaClass.simpleName) } }
+}
+
+/** Runs the client, and calls `tell` for each of its events. */
+private suspend fun runTelling(client: FolkmootClient, tell: (Event) -> Unit): Unit = coroutineScope {
+    launch(Dispatchers.Default, CoroutineStart.UNDISPATCHED) { client.events.collect { tell(it) } }
+    client.run()
 }
 
 private class SlowNudge(private val milliseconds: Long) : Nudge() {

@@ -1,7 +1,9 @@
 package org.folkmoot
 
 import java.io.File
+import java.util.concurrent.LinkedBlockingQueue
 import java.util.concurrent.TimeUnit
+import kotlin.concurrent.thread
 
 const val PATIENCE_SECONDS = 60L
 
@@ -15,11 +17,21 @@ data class Round(val phase: String, val cohort: Int, val accepted: Int)
 /** Runs `folkmoot serve` in a separate process over TLS, on a free port, until it is closed. */
 class Coordinator(private val folder: File) : AutoCloseable {
     private val program = System.getenv("FOLKMOOT_PROGRAM") ?: "folkmoot"
-    private val log = File(folder, "coordinator.log")
+    private val log = StringBuffer()
+    private val commits = LinkedBlockingQueue<String>()
     private val process = ProcessBuilder(
-        program, "serve", "--data", "${File(folder, "data")}", "--listen", "127.0.0.1:0", "--json",
-    ).redirectError(log).start()
-    private val serving = process.inputReader().readLine() ?: error(log.readText())
+        program,
+        "serve",
+        "--data",
+        "${File(folder, "data")}",
+        "--listen",
+        "127.0.0.1:0",
+        "--json",
+        "--log-level",
+        "info",
+    ).start()
+    private val reader = thread(isDaemon = true) { process.errorReader().forEachLine(::hear) }
+    private val serving = process.inputReader().readLine() ?: error(reader.join().let { "$log" })
     val certificate = File(folder, "data/ca.pem")
     val url = text(serving, "url")
     private val environment = mapOf(
@@ -27,6 +39,11 @@ class Coordinator(private val folder: File) : AutoCloseable {
         "FOLKMOOT_CA" to certificate.path,
         "FOLKMOOT_API_KEY" to text(serving, "first_api_key"),
     )
+
+    private fun hear(line: String) {
+        log.appendLine(line)
+        if ("round committed" in line) commits += line
+    }
 
     /** Runs an operator's command and returns its output. */
     fun call(vararg arguments: String): String {
@@ -63,12 +80,10 @@ class Coordinator(private val folder: File) : AutoCloseable {
 
     /** Waits until this many rounds are committed, and returns all rounds. */
     fun committed(task: String, count: Int): List<Round> {
-        val until = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS)
         while (true) {
             val rounds = rounds(task)
             if (rounds.count { it.phase == "committed" } >= count) return rounds
-            check(System.nanoTime() < until) { "$rounds" }
-            Thread.sleep(50)
+            checkNotNull(commits.poll(PATIENCE_SECONDS, TimeUnit.SECONDS)) { "$rounds\n$log" }
         }
     }
 
@@ -90,8 +105,10 @@ class Coordinator(private val folder: File) : AutoCloseable {
     )
 
     override fun close() {
-        process.destroy()
+        // `Process.destroy` would also close the log under its reader.
+        process.toHandle().destroy()
         process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)
+        reader.join()
     }
 }
 

@@ -2,11 +2,11 @@ package org.folkmoot
 
 import java.io.File
 import java.nio.FloatBuffer
-import org.folkmoot.bindings.FloatBuffer as NativeBuffer
 import org.folkmoot.bindings.TensorSpec
 import org.folkmoot.bindings.TrainerWorkInterface
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
+import org.folkmoot.bindings.FloatBuffer as NativeBuffer
 
 private const val PARAMETERS = 10_000_000
 private const val CALLS = 20_000

@@ -18,8 +18,7 @@ class ExamplesTest {
     @TempDir
     lateinit var folder: File
 
-    private fun resident(): Long =
-        File("/proc/self/statm").readText().split(" ")[1].toLong() * 4096
+    private fun resident(): Long = File("/proc/self/statm").readText().split(" ")[1].toLong() * 4096
 
     @Test
     fun `ten million values cross with one copy`() {

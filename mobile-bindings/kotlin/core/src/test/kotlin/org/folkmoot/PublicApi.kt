@@ -52,7 +52,8 @@ fun publicApi(packageName: String, folder: File, isPart: (String) -> Boolean = {
         return classes[name]?.visibility in VISIBLE && (owner.isEmpty() || isVisible(owner))
     }
     val ofClasses = classes.values.filter { isVisible(it.name) }.flatMap(::lines)
-    val ofFiles = metadata.filterIsInstance<KotlinClassMetadata.FileFacade>().flatMap { lines(it.kmPackage, packageName) }
+    val facades = metadata.filterIsInstance<KotlinClassMetadata.FileFacade>()
+    val ofFiles = facades.flatMap { lines(it.kmPackage, packageName) }
     return (ofClasses + ofFiles).sorted()
 }
 
@@ -88,7 +89,8 @@ private fun lines(file: KmPackage, owner: String): List<String> {
 
 private fun text(alias: KmTypeAlias, names: Names): String {
     val own = names + alias.typeParameters
-    return "typealias ${alias.name}${own.declared(alias.typeParameters)} = ${own.text(alias.underlyingType, isWhole = true)}"
+    val declaration = "${alias.name}${own.declared(alias.typeParameters)}"
+    return "typealias $declaration = ${own.text(alias.underlyingType, isWhole = true)}"
 }
 
 private fun text(constructor: KmConstructor, names: Names) =
@@ -107,7 +109,8 @@ private fun text(function: KmFunction, names: Names): String? {
         own.declared(function.typeParameters).ifEmpty { null },
     )
     val receiver = function.receiverParameterType?.let { "${own.text(it)}." }.orEmpty()
-    val signature = "$receiver${function.name}${own.parameters(function.valueParameters)}: ${own.text(function.returnType)}"
+    val parameters = own.parameters(function.valueParameters)
+    val signature = "$receiver${function.name}$parameters: ${own.text(function.returnType)}"
     return "${function.visibility.word()}${words.joinToString(" ")} $signature"
 }
 
@@ -120,7 +123,8 @@ private fun text(property: KmProperty, names: Names): String? {
         if (isSettable) "var" else "val",
     )
     val receiver = property.receiverParameterType?.let { "${names.text(it)}." }.orEmpty()
-    return "${property.visibility.word()}${words.joinToString(" ")} $receiver${property.name}: ${names.text(property.returnType)}"
+    val signature = "$receiver${property.name}: ${names.text(property.returnType)}"
+    return "${property.visibility.word()}${words.joinToString(" ")} $signature"
 }
 
 private fun Visibility.word() = if (this == Visibility.PUBLIC) "" else "${name.lowercase()} "

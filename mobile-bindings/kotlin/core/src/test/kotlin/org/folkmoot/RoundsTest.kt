@@ -52,8 +52,12 @@ class RoundsTest {
             assertEquals(10, client.run(rounds = 10))
             val events = withTimeout(30_000) { told.await() }
             for (kind in listOf(
-                Event.Enrolled::class, Event.Assigned::class, Event.Device::class, Event.Training::class,
-                Event.Uploading::class, Event.Round::class,
+                Event.Enrolled::class,
+                Event.Assigned::class,
+                Event.Device::class,
+                Event.Training::class,
+                Event.Uploading::class,
+                Event.Round::class,
             )) {
                 assertTrue(events.any(kind::isInstance), "$kind is not among the events")
             }

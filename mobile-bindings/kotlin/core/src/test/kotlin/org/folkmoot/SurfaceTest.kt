@@ -14,8 +14,7 @@ import org.folkmoot.bindings.FolkmootException as NativeException
  * Checks that this package has everything that the library has. The compiler checks that every variant is translated.
  */
 class SurfaceTest {
-    private fun names(kind: Class<*>) =
-        kind.classes.filter { kind.isAssignableFrom(it) }.map { it.simpleName }.toSet()
+    private fun names(kind: Class<*>) = kind.classes.filter { kind.isAssignableFrom(it) }.map { it.simpleName }.toSet()
 
     @Test
     fun `errors and events are those of the library`() {
@@ -45,7 +44,8 @@ class SurfaceTest {
     @Test
     fun `the public API is the one that was reviewed`() {
         fun folder(kind: Class<*>) = File(kind.protectionDomain.codeSource.location.toURI())
-        val android = publicApi("org.folkmoot.android", folder(FolkmootHost::class.java)) { !it.startsWith("AndroidTest") }
+        val android =
+            publicApi("org.folkmoot.android", folder(FolkmootHost::class.java)) { !it.startsWith("AndroidTest") }
         val now = publicApi("org.folkmoot", folder(FolkmootClient::class.java)) + android
         val file = File(repository, "mobile-bindings/kotlin/api.txt")
         if (System.getenv("BLESS") == "1") file.writeText(now.joinToString("\n", postfix = "\n"))

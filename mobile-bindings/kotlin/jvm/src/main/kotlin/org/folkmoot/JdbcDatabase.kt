@@ -46,12 +46,11 @@ class JdbcDatabase(private val file: File) : Database {
             use(statement)
         }
 
-    private inline fun <T> naming(block: () -> T): T =
-        try {
-            block()
-        } catch (error: SQLException) {
-            throw FolkmootException.StorageFailed("${file.path}: ${error.message}", error)
-        }
+    private inline fun <T> naming(block: () -> T): T = try {
+        block()
+    } catch (error: SQLException) {
+        throw FolkmootException.StorageFailed("${file.path}: ${error.message}", error)
+    }
 }
 
 private class JdbcRow(private val row: ResultSet) : Row {

@@ -49,6 +49,8 @@ class DigitsApp : Application(), FolkmootHost {
     private fun certificate(): ByteArray = try {
         assets.open("ca.pem").use { it.readBytes() }
     } catch (error: IOException) {
-        throw FolkmootException.BadOption("ca.pem is missing: ${error.message}; copy the coordinator's to app/src/main/assets")
+        throw FolkmootException.BadOption(
+            "ca.pem is missing: ${error.message}; copy the coordinator's to app/src/main/assets",
+        )
     }
 }

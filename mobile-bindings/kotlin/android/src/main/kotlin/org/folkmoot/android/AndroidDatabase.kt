@@ -54,12 +54,11 @@ class AndroidDatabase(private val file: File) : Database {
         }
     }
 
-    private inline fun <T> naming(block: () -> T): T =
-        try {
-            block()
-        } catch (error: SQLException) {
-            throw FolkmootException.StorageFailed("${file.path}: ${error.message}", error)
-        }
+    private inline fun <T> naming(block: () -> T): T = try {
+        block()
+    } catch (error: SQLException) {
+        throw FolkmootException.StorageFailed("${file.path}: ${error.message}", error)
+    }
 }
 
 private class CursorRow(private val cursor: Cursor) : Row {

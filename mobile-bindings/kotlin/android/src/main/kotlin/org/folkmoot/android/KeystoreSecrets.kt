@@ -52,12 +52,11 @@ class KeystoreSecrets(file: File, private val name: String = "folkmoot") : Secre
         return generator.generateKey()
     }
 
-    private inline fun <T> naming(block: () -> T): T =
-        try {
-            block()
-        } catch (error: GeneralSecurityException) {
-            throw FolkmootException.StorageFailed("cannot use the keystore key `$name`: ${error.message}", error)
-        } catch (error: IOException) {
-            throw FolkmootException.StorageFailed("cannot use the secret of `$name`: ${error.message}", error)
-        }
+    private inline fun <T> naming(block: () -> T): T = try {
+        block()
+    } catch (error: GeneralSecurityException) {
+        throw FolkmootException.StorageFailed("cannot use the keystore key `$name`: ${error.message}", error)
+    } catch (error: IOException) {
+        throw FolkmootException.StorageFailed("cannot use the secret of `$name`: ${error.message}", error)
+    }
 }

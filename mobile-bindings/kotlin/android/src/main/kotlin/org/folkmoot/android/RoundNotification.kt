@@ -35,8 +35,11 @@ class RoundNotification(
     /** Shows or updates the notification. */
     fun show(event: Event) {
         val line = text.of(event) ?: return
-        manager?.notify(id, Notification.Builder(context, CHANNEL).setSmallIcon(icon).setContentTitle(title)
-            .setContentText(line).setOnlyAlertOnce(true).build())
+        manager?.notify(
+            id,
+            Notification.Builder(context, CHANNEL).setSmallIcon(icon).setContentTitle(title)
+                .setContentText(line).setOnlyAlertOnce(true).build(),
+        )
     }
 
     /** Removes the notification. */
