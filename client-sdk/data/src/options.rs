@@ -63,7 +63,7 @@ impl ReadOptions {
             return refused(format!("a {format} file contains its own labels"), remedy);
         }
         if self.labels.is_some() && ![Format::Npy, Format::Idx].contains(&format) {
-            return refused(format!("the format {format} has no file of labels"), "omit --labels");
+            return refused(format!("the format {format} takes no separate file of labels"), "omit --labels");
         }
         if self.labels.is_none() && format == Format::Npy {
             return refused(

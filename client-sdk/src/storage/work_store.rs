@@ -143,7 +143,7 @@ impl WorkStore {
         Ok(entries(&self.directory)?.into_iter().filter_map(task_of).collect())
     }
 
-    /// Returns the store of compression residuals.
+    /// Returns the store of the codecs' memories (error feedback), one for each task.
     pub fn memories(&self) -> &MemoryStore {
         &self.memories
     }
