@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 /// equations 2 and 3), also if the single updates are masked. A place without an update stays as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartPlaces {
-    /// The ends of runs of values with one place, ascending.
+    /// The runs of neighbouring values that have the same place: the end of each run, ascending, and its place.
     runs: Vec<(usize, PartPlace)>,
     kind: Kind,
     count: usize,

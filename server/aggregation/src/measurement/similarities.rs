@@ -10,7 +10,7 @@ pub struct Similarities {
 }
 
 impl Similarities {
-    /// Returns the similarities of `updates` updates before any tile was added.
+    /// Creates the sums for `updates` updates, without any tile.
     pub fn new(updates: usize) -> Self {
         Self { norms: Norms::new(updates), distances: Distances::new(updates) }
     }

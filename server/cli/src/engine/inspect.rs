@@ -93,7 +93,8 @@ fn text(inspected: &Inspected) -> String {
     lines.join("\n")
 }
 
-/// Says which columns of the features belong to which input, if there are several, and whether a length is free.
+/// Lists the columns of the features that belong to each input, if there are several inputs, and the free length, if
+/// there is one.
 fn columns(inspection: &Inspection) -> String {
     let (inputs, mut end) = (&inspection.inputs, 0);
     let columns = inputs.iter().map(|input| {

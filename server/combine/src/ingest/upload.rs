@@ -286,7 +286,10 @@ impl Upload {
         }
         if let Some(masked) = &self.masked {
             if !masked.has_header() {
-                return Err(Refusal::new(ErrorCode::UpdateMalformed, "the update ends within its header"));
+                return Err(Refusal::new(
+                    ErrorCode::UpdateMalformed,
+                    "the update ends within its header; send all bytes",
+                ));
             }
             if ingest.store().is_none() {
                 self.segment.sync()?;
