@@ -44,7 +44,7 @@ impl ReadOptions {
         Ok(self)
     }
 
-    /// Returns the format of a path: the one that is set, or else the one that the path's name tells.
+    /// Returns the format of a path: the one that is set, or else the one that follows from the path's name.
     ///
     /// # Errors
     /// [`DataError`] if the format is not set and cannot be guessed.

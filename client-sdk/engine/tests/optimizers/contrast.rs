@@ -1,4 +1,5 @@
-//! A term of the loss that compares the model with others: what does not fit, and that a training goes on bit for bit.
+//! A term of the loss that compares the model with others: what does not fit, and that a stopped training resumes bit
+//! for bit.
 
 use folkmoot_engine::{
     Examples, FitError, ModelContrast, TrainError, Trainer, TrainingOutcome, TrainingPlan,

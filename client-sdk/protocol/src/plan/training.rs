@@ -145,7 +145,8 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
     pub personal_training: Option<PersonalTraining>,
-    /// A replica of the model that each client goes on training, and that moves toward the version as the version moves toward it.
+    /// A replica of the model that each client continues to train, and that moves toward the version as the version
+    /// moves toward it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "alpha": 0.5 }])))]
     pub elastic_averaging: Option<ElasticAveraging>,

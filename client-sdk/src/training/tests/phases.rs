@@ -171,7 +171,7 @@ fn two_models_are_trained_in_the_same_steps_and_survive_a_kill() {
         let own = first.outcome.own_share.map(|_| first.outcome.own_weights.as_slice());
         let again = beside(&scene, own, first.outcome.own_share);
         assert_eq!(whole.outcome, again, "a client goes on from its own model");
-        // Killed in the middle, the client goes on from the stored bytes.
+        // Killed in the middle, the client resumes from the stored bytes.
         let LocalWork { assignment, blobs, budget, host, .. } = &scene.local;
         let kept = scene.local.work.own_tensors().load(assignment.task_id).unwrap();
         let inputs = load_inputs(assignment, kept.as_deref(), blobs, budget, host.now()).unwrap();
