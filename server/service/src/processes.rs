@@ -83,7 +83,7 @@ pub async fn run(
             _ = given_up => {}
         }
         if let Err(error) = leave(&table, &own).await {
-            tracing::warn!(%error, "the other coordinators could not be told that this one stops; they will notice");
+            tracing::warn!(%error, "the other coordinators could not be notified that this one stops; they will notice");
         }
         closing.await;
     };

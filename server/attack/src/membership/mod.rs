@@ -1,4 +1,4 @@
-//! Membership inference: whether a released model tells which examples it was trained on.
+//! Membership inference: tests whether a released model reveals the examples that it was trained on.
 //!
 //! The task is simulated several times, each time on a random half of the examples. Each model is the target once, and the
 //! others are its shadow models. Two attacks guess the members of the target: from the loss alone (Yeom et al. 2018, "Privacy

@@ -14,9 +14,10 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Learns from updates of equal length, each with its truth. The strength of the ridge is that with the smallest squared error on
-    /// updates that are left out one at a time, which has a closed form (Cawley and Talbot 2003, "Efficient leave-one-out
-    /// cross-validation of kernel Fisher discriminant classifiers", equation 11). Returns `None` if no value tells the updates apart.
+    /// Learns from updates of equal length, each with its truth. The strength of the ridge is that with the smallest
+    /// squared error on updates that are left out one at a time, which has a closed form (Cawley and Talbot 2003,
+    /// "Efficient leave-one-out cross-validation of kernel Fisher discriminant classifiers", equation 11). Returns
+    /// `None` if no value distinguishes the updates.
     pub fn learn(updates: &[(Vec<f32>, bool)]) -> Option<Self> {
         Self::learn_scaled(updates, updates, 0.0)
     }
@@ -168,7 +169,7 @@ mod tests {
         let mut draw = |has: bool| {
             let mut update: Vec<f32> = (0..200).map(|_| standard_normal(&mut rng) as f32).collect();
             update[100..130].iter_mut().for_each(|value| *value += if has { 2.0 } else { 0.0 });
-            // A value that never varies tells nothing.
+            // A value that never varies carries no information.
             update[18] = 1.0;
             (update, has)
         };

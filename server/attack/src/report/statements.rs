@@ -153,12 +153,12 @@ fn of_property(task: &TaskDescription, found: &PropertyInference) -> Statement {
     let PropertyInference { property, with_property, examples, .. } = found;
     let meaning = match is_seen {
         true => format!(
-            "Whoever sees single updates tells a client with {with_property} of {examples} examples with the property {property} from a client without \
+            "Anyone who sees single updates can distinguish a client with {with_property} of {examples} examples with the property {property} from a client without \
              any in {} of the pairs; 50 % is chance.",
             percent(share(ViewKind::Plain))
         ),
         false => format!(
-            "The attack tried here does not tell a client with {with_property} of {examples} examples with the property {property} from a client without \
+            "The attack tried here does not distinguish a client with {with_property} of {examples} examples with the property {property} from a client without \
              any ({} of the pairs; 50 % is chance), but better attacks may.",
             percent(share(ViewKind::Plain))
         ),

@@ -105,7 +105,7 @@ fn columns(inspection: &Inspection) -> String {
     let columns: String = if inputs.len() > 1 { columns.collect() } else { String::new() };
     let length = inputs.iter().find_map(|input| input.length_axis.map(|axis| input.shape[axis]));
     let length = length.map(|length| {
-        format!("\nlength      free: each client's examples tell it; the figures here are for {length}")
+        format!("\nlength      free: each client's examples determine it; the figures here are for {length}")
     });
     columns + &length.unwrap_or_default()
 }

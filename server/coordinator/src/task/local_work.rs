@@ -71,13 +71,13 @@ impl TaskDescription {
         refuse(
             !is_plain,
             "plan.optimizer",
-            "fed_nova divides an update by its number of steps, which tells the local work of plain SGD only",
+            "fed_nova divides an update by its number of steps, which measures the local work of plain SGD only",
             "choose sgd without nesterov and weight_decay, or aggregator.kind = \"weighted_mean\"",
         );
         refuse(
             plan.proximal_term != 0.0,
             "plan.proximal_term",
-            "fed_nova counts all local steps alike, but with a proximal term early steps count less",
+            "fed_nova gives all local steps the same weight, but with a proximal term early steps count less",
             "set proximal_term = 0.0, or choose aggregator.kind = \"weighted_mean\"",
         );
         let is_constant = plan.learning_rate_schedule == LearningRateSchedule::Constant;

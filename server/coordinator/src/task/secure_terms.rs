@@ -88,13 +88,13 @@ impl TaskDescription {
         Some(CommitteeTerms { members: members.clone(), colluders: *colluders, sum: self.secure_terms()? })
     }
 
-    /// Returns the ring in which the task's masked updates of so many values are summed; `None` if they are not masked, or if
-    /// no ring is large enough.
+    /// Returns the ring in which the task's masked updates of `parameter_count` values are summed; `None` if they are
+    /// not masked, or if no ring is large enough.
     pub fn ring(&self, parameter_count: u64) -> Option<Ring> {
         Ring::for_terms(&self.grid, &self.secure_terms()?, parameter_count).ok()
     }
 
-    /// Returns the fault of masks or distributed noise that do not fit a model with so many trained parameters.
+    /// Returns the fault of masks or distributed noise that do not fit a model with this number of trained parameters.
     ///
     /// The sum of the clients' noise is nearly a discrete Gaussian. This checks with the bound for the true distribution that
     /// it costs no more than the ledger charges (Kairouz, Liu and Steinke 2021, theorem 1).
