@@ -165,7 +165,7 @@ impl Cluster {
         patiently("a process that halts", futures::future::select_all(halted)).await.0
     }
 
-    /// Lets process `number` go on after it has halted, or never halt.
+    /// Lets process `number` continue after it has halted, or never halt.
     ///
     /// # Panics
     /// If the process does not run.
@@ -297,7 +297,8 @@ impl Cluster {
     }
 }
 
-/// Waits until the server in this folder is as awaited. A server tells other processes only by its file.
+/// Waits until the server in this folder is in the awaited state. The folder's file is the only sign of a server's
+/// state.
 async fn await_server(folder: &Path, is_awaited: impl Fn(Option<i32>) -> bool) {
     while !is_awaited(server_of(folder)) {
         tokio::time::sleep(Duration::from_millis(20)).await;
