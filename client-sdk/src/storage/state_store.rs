@@ -124,7 +124,6 @@ impl StateStore {
         written.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
-    /// Returns the path of the session.
     fn session_path(&self) -> PathBuf {
         self.directory.join("session.json")
     }

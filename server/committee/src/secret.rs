@@ -24,7 +24,6 @@ use crate::{
 const SECRET_FILE: &str = "member-key";
 /// The file with the access token.
 const TOKEN_FILE: &str = "token";
-/// The lock file.
 const LOCK_FILE: &str = "lock";
 
 /// The secrets and the memory of a member.

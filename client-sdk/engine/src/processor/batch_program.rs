@@ -90,7 +90,6 @@ impl<E: Element> BatchProgram<E> {
         self.program.output_length(OUTPUT)
     }
 
-    /// Returns the batch size.
     pub(crate) fn batch_size(&self) -> usize {
         self.batch_size
     }

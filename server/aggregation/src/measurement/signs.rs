@@ -48,7 +48,6 @@ impl Signs {
         self.sampled += sample.len() as u64;
     }
 
-    /// Returns the norms.
     pub(crate) fn norms(&self) -> &Norms {
         &self.norms
     }

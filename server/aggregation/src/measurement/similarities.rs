@@ -21,7 +21,6 @@ impl Similarities {
         self.distances.add_tile(rows);
     }
 
-    /// Returns the norms.
     pub(crate) fn norms(&self) -> &Norms {
         &self.norms
     }
