@@ -17,19 +17,21 @@ pub struct Inputs {
     pub model: Model,
     /// The values that travel: the tensors of the plan's schema.
     pub travelling: Travelling,
-    /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values. With clusters,
-    /// they are those of [`Self::cluster`].
+    /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values. With
+    /// clusters, the weights of [`Self::cluster`].
     pub starting_weights: Vec<f32>,
-    /// All weights of the client's own model, flat: for an evaluation, those with which it predicts. `None` if it has none, or none
-    /// yet.
+    /// All weights of the client's own model, flat. In an evaluation, the weights with which the client predicts.
+    /// `None` if the client has no own model, or none yet.
     pub own_weights: Option<Vec<f32>>,
-    /// The share of the client's own model in its predictions (APFL). `None` if it has none, or none yet.
+    /// The share of the client's own model in its predictions (APFL). `None` if the client has no own model, or none
+    /// yet.
     pub own_share: Option<f32>,
-    /// All weights of the client's replica, flat: those with which a training begins instead of the starting weights (elastic averaging), or the
-    /// end of the training before, with which it contrasts the model. `None` if it has none, or none yet.
+    /// All weights of the client's replica, flat. With elastic averaging, a training begins with them instead of the
+    /// starting weights. With model contrast, they are the result of the client's previous training. `None` if the
+    /// client has no replica, or none yet.
     pub replica: Option<Vec<f32>>,
-    /// The parts of the constant that is added to each gradient: each has one number for each element of the plan's schema. `None` if
-    /// all are 0.
+    /// The parts of the constant that is added to each gradient. Each part has one number for each element of the
+    /// plan's schema. `None` if all numbers are 0.
     pub correction: Option<Vec<f32>>,
     /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
     /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.

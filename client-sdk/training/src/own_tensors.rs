@@ -112,7 +112,8 @@ impl OwnTensors {
         }
     }
 
-    /// Returns all weights of the client's replica, if there is one; those that do not travel are those of `starting_weights`.
+    /// Returns all weights of the client's replica, if there is one; tensors that do not travel come from
+    /// `starting_weights`.
     pub fn replica_from(&self, part: &TrainedPart, starting_weights: &[f32]) -> Option<Vec<f32>> {
         let mut whole = (!self.replica.is_empty()).then(|| starting_weights.to_vec())?;
         part.put(&self.replica, &mut whole).ok()?;

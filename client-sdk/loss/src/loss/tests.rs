@@ -253,7 +253,7 @@ proptest! {
             at[index] = here - STEP;
             let below = built.run(&at);
             at[index] = here;
-            // Near a kink, the slopes of the two sides differ, and the gradient is that of one of them.
+            // Near a kink, the slopes of the two sides differ, and the gradient is one of the two slopes.
             let slopes = [(above - found) / STEP, (found - below) / STEP];
             let (least, most) = (slopes[0].min(slopes[1]), slopes[0].max(slopes[1]));
             let is_between = (least - 1e-5..=most + 1e-5).contains(&gradient[index]);

@@ -118,8 +118,8 @@ impl Companion {
         Ok(results)
     }
 
-    /// Returns the weights that travel as if training ended after `steps` steps; `None` if they are those of the last step. pFedMe's
-    /// subproblem of the last batch is then solved less exactly.
+    /// Returns the weights that travel as if training ended after `steps` steps; `None` if they equal the weights of
+    /// the last step. pFedMe's subproblem of the last batch is then solved less exactly.
     pub(super) fn closed(&self, shared: &[f32], steps: u64) -> Option<Vec<f32>> {
         let is_open = matches!(self.rule, Rule::Moreau { .. }) && !self.is_pulled_after(steps);
         is_open.then(|| {

@@ -26,7 +26,7 @@ pub struct Augmentation {
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "default" = 0.0, "examples" = [0.1])))]
     pub noise: f32,
     /// The dimensions of an example without the batch, 1 to 8 of 1 or more each, for `cutout` and `stretch_masks`. Give them if
-    /// the model takes flat rows that are images or sequences. Without them, they are those of the model's input.
+    /// the model takes flat rows that are images or sequences. By default, the shape of the model's input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 8), extend("default" = [], "examples" = [[1, 28, 28]])))]
     pub shape: Vec<u32>,
