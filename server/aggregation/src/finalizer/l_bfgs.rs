@@ -21,7 +21,7 @@ const HISTORY_MAX: u32 = 20;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LBfgs {
-    /// The step length, above 0. 1 is that of the algorithm.
+    /// The step length, above 0. The algorithm of the paper uses 1.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
     /// The number of pairs that are kept, from 1 to 20: the algorithm's m. The state of a version has 2·(`history` + 1) times the size of the model.

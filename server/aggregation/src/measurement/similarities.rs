@@ -15,7 +15,7 @@ impl Similarities {
         Self { norms: Norms::new(updates), distances: Distances::new(updates) }
     }
 
-    /// Adds one tile. The tiling rules are those of [`Distances::add_tile`].
+    /// Adds one tile. Tiles follow the rules of [`Distances::add_tile`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         self.norms.add_tile(rows);
         self.distances.add_tile(rows);

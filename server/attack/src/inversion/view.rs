@@ -49,7 +49,7 @@ pub struct View {
     pub clipping_norm: Option<f64>,
     /// The standard deviation of the noise divided by the clipping norm.
     pub noise_multiplier: Option<f64>,
-    /// True if the noise is that of the plan's example privacy, which the engine adds in every step.
+    /// True if the noise comes from the plan's example privacy, which the engine adds in every step.
     pub is_example_privacy: bool,
     /// The number of updates in a sum.
     pub clients: Option<u64>,

@@ -2,7 +2,7 @@
 //! principles", algorithm 1).
 //!
 //! An example's confidence φ = log(p / (1 − p)) is about normal over models. Shadow models that have trained on the example,
-//! and others that have not, give the two means. With few shadow models the variances are those of all examples together
+//! and others that have not, give the two means. With few shadow models the variances come from all examples together
 //! (section VI.A of the paper: "fixed variance").
 
 /// The confidences of every example under every model, and whether the example was in the model's training.

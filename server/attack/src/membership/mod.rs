@@ -62,7 +62,7 @@ pub struct MembershipVariant {
     pub member_accuracy: f64,
     /// The mean accuracy on the others. A model that is much better on its members has learned them by heart.
     pub other_accuracy: f64,
-    /// The attack by the loss. Its curve is that of all targets together.
+    /// The attack by the loss. Its curve combines all targets.
     pub loss_threshold: Roc,
     /// The area of the attack by the loss, over the targets.
     pub loss_threshold_spread: Option<Spread>,

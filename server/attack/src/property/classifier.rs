@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(inverse(&[vec![0.0]], 0.0), None);
     }
 
-    /// The errors of the closed form are those of classifiers that have not seen the update.
+    /// The closed form has the same errors as classifiers that have not seen the update.
     #[test]
     fn leaving_one_out_in_closed_form_is_learning_without_it() {
         let rows = [[1.0, 0.2], [0.8, -0.1], [-0.9, 0.3], [-1.2, 0.1], [0.1, 0.5]];

@@ -60,7 +60,7 @@ mod tests {
         }
         let (many, few) = (interval(0.7, 1000, 1000), interval(0.7, 10, 10));
         assert!(few.start() < many.start() && many.end() < few.end());
-        // The interval of one area is that of the opposite one, mirrored.
+        // The interval of one area is the mirrored interval of the opposite area.
         let (one, other) = (interval(0.8, 30, 30), interval(0.2, 30, 30));
         assert!((one.start() - (1.0 - other.end())).abs() < 1e-9, "{one:?} {other:?}");
     }

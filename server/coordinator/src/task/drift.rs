@@ -115,8 +115,9 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Returns whether the number of local steps must be that of the plan, because those that clients report are unknown, not
-/// protected by the noise, or not combined as the updates are.
+/// Returns whether every client must make the number of local steps in the plan. The coordinator cannot use the numbers
+/// that clients report if masks hide them, if the noise does not protect them, or if the aggregator does not average
+/// them.
 fn reports_do_not_count(description: &TaskDescription, drift: DriftCorrection) -> bool {
     let is_private = !description.privacy.is_none() || description.plan.example_privacy.is_some();
     let is_plain_mean =

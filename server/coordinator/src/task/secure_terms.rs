@@ -40,8 +40,8 @@ impl TaskDescription {
         Some(SecureTerms { cohort_min, cohort_max, corrupt_share, dropout_share, threat, is_weighted, noise })
     }
 
-    /// Returns the same task for a simulation without masks. The sum of masked updates is that of plain ones, bit for bit; the
-    /// noise of the clients of a whole cohort is added by the coordinator instead.
+    /// Returns the same task for a simulation without masks. Masked updates have the same sum as plain ones, bit for
+    /// bit; the noise of the clients of a whole cohort is added by the coordinator instead.
     pub fn without_masks(self) -> Self {
         let noise = self.secure_terms().and_then(|terms| {
             let shares = NoiseShare::of(&terms, 1)?.ok()?.shares;

@@ -89,7 +89,7 @@ impl Watch {
     /// Watches until `closed`, then gives the lease back.
     ///
     /// # Errors
-    /// Never; the type is that of the coordinator's other tasks.
+    /// Never; it has the same type as the coordinator's other background tasks.
     pub async fn run(mut self, closed: impl Future<Output = ()>) -> Result<(), ServeError> {
         let mut closed = pin!(closed);
         // A shutdown does not wait for a mail server: the next start delivers again.

@@ -9,8 +9,8 @@ use super::{Method, shapley::RoundValues};
 pub struct Contributions {
     /// The name of the metric in whose units the values are.
     pub metric: String,
-    /// True if larger values of the metric are better. Otherwise, values are those of the negative metric, so that a positive value is
-    /// always good.
+    /// True if larger values of the metric are better. Otherwise, values are in units of the negative metric, so that a
+    /// positive value is always good.
     pub is_larger_better: bool,
     /// The number of rounds whose values come from all sets of their clients.
     pub exact_rounds: u64,
