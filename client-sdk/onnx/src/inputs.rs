@@ -116,7 +116,7 @@ pub(crate) fn length_for(inputs: &[ModelInput], width: usize) -> Option<usize> {
     (each > 0 && rest > 0 && rest.is_multiple_of(each)).then(|| rest / each)
 }
 
-/// Returns the dimensions of one example's features: those of the only input, or the number of columns of all inputs.
+/// Returns the dimensions of one example's features. If there are several inputs, it is the number of columns of all.
 pub(crate) fn features(inputs: &[ModelInput]) -> Vec<usize> {
     match inputs {
         [input] => input.shape.clone(),

@@ -13,8 +13,8 @@ use super::{
 
 /// The number of days after which a compression residual is too old to be added to an update.
 const RESIDUAL_DAYS_MAX: u64 = 30;
-/// The number of days after which the client's own tensors of a task are deleted. They are of use as long as their task, but a
-/// device must not fill up with those of tasks that have ended.
+/// The number of days after which the client's own tensors of a task are deleted. They are useful until their task
+/// ends, but a device must not fill up with the tensors of tasks that have ended.
 const OWN_DAYS_MAX: u64 = 365;
 
 /// The condition under which the client's own tensors after a training become those of the task.

@@ -30,7 +30,7 @@ impl ClusterChoice {
     }
 
     /// Measures the next batch of examples. After the last batch of the last cluster, changes the inputs to the best cluster and
-    /// returns `true`. The time of all clusters together is limited as that of an evaluation.
+    /// returns `true`. All clusters together have the time limit of an evaluation.
     ///
     /// # Errors
     /// Those of [`Evaluation::advance`], and [`AbortReason::TrainingFailed`] if no cluster has a finite loss.

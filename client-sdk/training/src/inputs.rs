@@ -47,8 +47,9 @@ pub struct Inputs {
 
 impl Inputs {
     /// Checks that the plan, model and weights belong to the assignment and are within the budget. The budget is
-    /// checked before anything is read. Lowers the plan's limits to those of the budget. `read` must return verified blobs. `own` is the
-    /// [`FinishedWork::own`] of this client's last training of the task; if it cannot be used, it is ignored.
+    /// checked before anything is read. Lowers the plan's limits to the budget's. `read` must return verified blobs.
+    /// `own` is the [`FinishedWork::own`] of this client's last training of the task; if it cannot be used, it is
+    /// ignored.
     ///
     /// # Errors
     /// [`AbortReason::Declined`] if the assignment exceeds the budget,

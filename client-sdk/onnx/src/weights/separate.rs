@@ -119,7 +119,7 @@ fn copied(
     Copied { initializer, name, readers, replaced }
 }
 
-/// Returns the name of a node, or that of its first output if it has none.
+/// Returns the name of a node, or the name of its first output if the node has none.
 fn reader_name(node: &NodeProto) -> &str {
     match node.name.as_str() {
         "" => node.output.first().map_or("", String::as_str),

@@ -145,7 +145,7 @@ pub enum LocalOptimizer {
     /// single row or column, such as biases, are changed by AdamW with the same `learning_rate` and `weight_decay`. Tables
     /// of embeddings and last layers are matrices like others. Only the CPU computes it.
     Muon {
-        /// The step size of both rules, above 0. Because of the scale, that of AdamW fits.
+        /// The step size of both rules, above 0. Because of the scale, a step size for AdamW fits.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
         learning_rate: f32,
         /// The Nesterov momentum of matrices, 0 (none) to below 1.

@@ -2,8 +2,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
 
-/// A training of what only one client keeps, on the same examples and with the same optimizer and batches as that of what travels.
-/// `fed_rep` and `ditto` come before the training of what travels; `p_fed_me` and `apfl` train both in the same steps.
+/// A training of weights that only one client keeps. It uses the same examples, optimizer and batches as the training
+/// of the shared weights. `fed_rep` and `ditto` come before the training of the shared weights; `p_fed_me` and `apfl`
+/// train both in the same steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

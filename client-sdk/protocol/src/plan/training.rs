@@ -131,11 +131,11 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub trained: Vec<NamePattern>,
-    /// Patterns of tensor names. A tensor whose name matches one is personal: each client trains its own, which stays on
-    /// the device and does not travel (FedPer, Arivazhagan et al. 2019, for the last layers; LG-FedAvg, Liang et al. 2020,
-    /// for the first; FedBN, Li et al. 2021, for normalisations). The first training of a client starts with the values of
-    /// the model's file, and each later one with those of the one before. Each pattern must match at least one tensor that
-    /// is not frozen, and at least one tensor must match none.
+    /// Patterns of tensor names. A tensor whose name matches one is personal: each client trains its own, which stays
+    /// on the device and does not travel (FedPer, Arivazhagan et al. 2019, for the last layers; LG-FedAvg, Liang et al.
+    /// 2020, for the first; FedBN, Li et al. 2021, for normalisations). The first training of a client starts with the
+    /// values of the model's file, and each later training with the result of the previous one. Each pattern must match
+    /// at least one tensor that is not frozen, and at least one tensor must match none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub personal: Vec<NamePattern>,
@@ -283,7 +283,8 @@ impl TrainingPlan {
         faults.0
     }
 
-    /// Returns whether clients predict with different weights: with personal tensors, a model of their own, or that of a cluster.
+    /// Returns whether clients predict with different weights: with personal tensors, an own model, or the model of
+    /// their cluster.
     pub fn is_personal(&self) -> bool {
         !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
     }

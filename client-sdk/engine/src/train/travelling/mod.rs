@@ -7,7 +7,8 @@ use super::TrainedPart;
 use crate::fit::FitError;
 use crate::model::Model;
 
-/// The values that travel between coordinator and clients: those of the plan's [`TrainedPart`], or those of several clusters or widths.
+/// The values that travel between coordinator and clients: the plan's [`TrainedPart`], or the values of several
+/// clusters or widths.
 ///
 /// With clusters, they are the share of each cluster, then the tensors that all clusters have in common, and then the tensors of one
 /// cluster after the other; see [`Clusters`](folkmoot_protocol::Clusters). With widths, they are the share of each width, then the
@@ -32,7 +33,7 @@ impl Travelling {
     /// # Errors
     /// Returns the errors of [`TrainedPart::of`], [`FitError::Pattern`] if a pattern of the clusters matches no parameter,
     /// [`FitError::Clusters`] if the clusters differ in nothing, and [`FitError::Widths`] if two widths give one model. Returns the last two also
-    /// if a tensor's name could be taken for that of a cluster or width.
+    /// if a tensor's name could be taken for the name of a cluster or width.
     pub fn of(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let part = TrainedPart::of(model, plan)?;
         let parts = match (&plan.clusters, &plan.widths) {

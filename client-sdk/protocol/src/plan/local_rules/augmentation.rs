@@ -12,7 +12,7 @@ const DIMENSIONS_MAX: usize = 8;
 const ALPHA: std::ops::RangeInclusive<f32> = 0.01..=100.0;
 
 /// Random changes of the examples in each step of a training, never in an evaluation. They are functions of the training's seed, the
-/// step and the example, so a training that was stopped and resumed is the same, and those of the CPU and a GPU are equal.
+/// step and the example, so they are the same after a stop and a restart, and the same on the CPU and a GPU.
 ///
 /// An example is changed in this order: `noise`, `cutout`, `stretch_masks`, `mixup`. Masked values become 0, so prepare features
 /// whose mean is 0. Models that look up rows of tables, such as token ids, are refused.
