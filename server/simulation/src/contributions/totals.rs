@@ -25,8 +25,8 @@ pub struct Contributions {
     /// The sum over the rounds with values of the utility of all clients minus that of none. A version that was undone by a rollback
     /// counts, too.
     pub gain: f64,
-    /// The part of the gain that the Shapley values do not divide: that of rounds which changed too little, and of orders that ended
-    /// early.
+    /// The part of the gain that the Shapley values do not divide. It comes from rounds that changed the metric too
+    /// little, and from orders that ended early.
     pub undivided: f64,
     /// The clients that were in a round with values, from the largest Shapley value to the smallest.
     pub clients: Vec<ClientContribution>,

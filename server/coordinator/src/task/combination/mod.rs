@@ -89,7 +89,8 @@ fn contrasts_keep_one_model(description: &TaskDescription, faults: &mut Vec<Faul
     }
 }
 
-/// The coordinator has no personal tensors: it would measure a model with those of the file.
+/// The coordinator has no clients' personal tensors. It would measure a model with the personal tensors of the model's
+/// file.
 fn personal_tensors_are_on_clients(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.measures_centrally() && !description.plan.personal.is_empty() {
         faults.push(Fault::new(
