@@ -33,8 +33,9 @@ pub struct Inputs {
     /// The parts of the constant that is added to each gradient. Each part has one number for each element of the
     /// plan's schema. `None` if all numbers are 0.
     pub correction: Option<Vec<f32>>,
-    /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
-    /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
+    /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the
+    /// cluster of the client's last training, or else the cluster with the largest share. `None` if the plan has no
+    /// clusters.
     pub cluster: Option<usize>,
     /// The values of all clusters, until one is chosen. Empty if there is nothing to choose: without clusters, and for an evaluation by a
     /// client that has a cluster.

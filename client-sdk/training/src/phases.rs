@@ -9,7 +9,7 @@ use folkmoot_protocol::{AssignmentId, messages::AbortReason};
 
 use crate::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, own_tensors::constant};
 
-/// Everything from which the trainers of both phases are made.
+/// The inputs from which the trainers of both phases are built.
 pub(crate) struct Phases {
     model: Model,
     plan: TrainingPlan,

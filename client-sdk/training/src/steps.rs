@@ -102,7 +102,7 @@ impl Training {
         Ok(Step { progress: self.progress(), is_over: false, may_end: false })
     }
 
-    /// Ends the personal training, and begins that of what travels on the same device.
+    /// Ends the personal training, and begins the training of the shared weights on the same device.
     async fn begin_shared(&mut self) -> Result<(), WorkError> {
         #[cfg(feature = "gpu")]
         self.trainer.settle_async().await;

@@ -30,9 +30,9 @@ pub struct Clusters {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub tensors: Vec<NamePattern>,
-    /// The difference of the clusters in version 0, from 0.000001 to 10. Cluster 1 starts with the values of the model's file. The
-    /// others start with them plus normal noise, whose standard deviation is this many times that of the tensor's values. For a
-    /// trained model, lower it to about 0.1.
+    /// The difference of the clusters in version 0, from 0.000001 to 10. Cluster 1 starts with the values of the
+    /// model's file. The others start with these values plus normal noise. Its standard deviation is this factor times
+    /// the standard deviation of the tensor's values. For a trained model, lower it to about 0.1.
     #[serde(default = "one")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.000001, max = 10.0)))]
     pub start_spread: f32,

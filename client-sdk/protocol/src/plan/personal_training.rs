@@ -38,8 +38,8 @@ pub enum PersonalTraining {
         /// The strength with which θ is drawn to w, above 0. The paper uses 15 to 30.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [15.0])))]
         lambda: f32,
-        /// The step of w toward θ, above 0 and at most 1 / lambda. The paper uses 0.005 and 0.01. The learning rate of the optimizer is
-        /// that of θ.
+        /// The step of w toward θ, above 0 and at most 1 / lambda. The paper uses 0.005 and 0.01. The optimizer's
+        /// learning rate applies to θ.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]
         learning_rate: f32,
         /// The steps of θ for each batch, from 1 to 1000. The paper uses 5.
@@ -135,7 +135,7 @@ impl PersonalTraining {
         }
     }
 
-    /// Lists numbers that are out of range. Returns the one that stands for the kind.
+    /// Lists numbers that are out of range. Returns the number that represents the kind in messages.
     fn list_number_faults(self, faults: &mut Faults) -> f64 {
         match self {
             Self::FedRep { epochs } => {

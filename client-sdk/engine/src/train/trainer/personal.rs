@@ -1,4 +1,4 @@
-//! The training of what only one client keeps, which comes before the training of what travels.
+//! The personal training: it trains weights that only one client keeps, before the training of the shared weights.
 
 use folkmoot_protocol::{PersonalTraining, TrainingPlan};
 

@@ -154,8 +154,8 @@ impl Travelling {
         self.part.fill(places.flat_map(|place| values[place].iter().copied()).collect())
     }
 
-    /// Returns the cluster of a client: the one that it has chosen before, or else the one with the largest share. Returns `None`
-    /// if there are no clusters.
+    /// Returns the cluster of a client: the cluster that it chose last, or else the cluster with the largest share.
+    /// Returns `None` if there are no clusters.
     pub fn cluster_of(&self, values: &[f32], chosen: Option<usize>) -> Option<usize> {
         let layout = self.clusters()?;
         let chosen = chosen.filter(|cluster| *cluster < layout.number());

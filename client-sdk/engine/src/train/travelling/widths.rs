@@ -73,7 +73,7 @@ impl Layout {
         self.widths.number()
     }
 
-    /// Returns the model of a width, counted from 0, and what is trained of it.
+    /// Returns the model of a width, counted from 0, and its trained part.
     pub fn model(&self, width: usize) -> Option<&(Model, TrainedPart)> {
         self.models.get(width)
     }
