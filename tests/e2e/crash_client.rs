@@ -39,7 +39,7 @@ const MOMENTS: [ClientMoment; 5] = [
 
 /// The clients of a task that are killed.
 struct Scene {
-    /// The keys of the plan besides a plain training, with which a training depends on what the one before has left on the client.
+    /// Additional keys of the plan. With them, a training depends on what the previous one has stored on the client.
     plan: Value,
     finalizer: Value,
     /// The number of clients, each of which begins with a different one of `moments`.

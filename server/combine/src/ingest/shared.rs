@@ -99,8 +99,8 @@ impl Ingest {
         stream::iter(copies.collect::<Vec<_>>()).buffer_unordered(COPIES_MAX).try_collect().await
     }
 
-    /// Forgets what is in the log, because that of a round cannot be read, so that it is copied from the store again.
-    /// Returns `false` if there is no store, or the round was distrusted before.
+    /// Forgets which updates are in the log, because the log of a round cannot be read. They are then copied from the
+    /// store again. Returns `false` if there is no store, or the round was distrusted before.
     pub fn distrust(&self, round: RoundId) -> bool {
         if self.store.is_none() || !lock(&self.distrusted).insert(round) {
             return false;

@@ -33,7 +33,7 @@ pub async fn endorsement_of(
 
 /// Publishes an endorsement. From then on, every assignment of the task carries it.
 ///
-/// The coordinator does not know which keys apps have pinned. It refuses what no client would accept.
+/// The coordinator does not know which keys apps have pinned. It refuses endorsements that no client would accept.
 ///
 /// # Errors
 /// A refusal if the endorsement is not valid, is not about what the task gives to clients, or has a number that is not

@@ -23,9 +23,9 @@ pub(crate) enum Method {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RoundValues {
     pub(crate) shapley: Vec<f64>,
-    /// The utility of all minus that of all but the client.
+    /// The utility with all clients minus the utility without this client.
     pub(crate) leave_one_out: Vec<f64>,
-    /// The utility of all minus that of none.
+    /// The utility with all clients minus the utility without any.
     pub(crate) gain: f64,
     pub(crate) evaluations: usize,
     pub(crate) method: Method,

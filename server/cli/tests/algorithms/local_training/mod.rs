@@ -96,7 +96,7 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| (one - other).abs()).fold(0.0, f64::max)
 }
 
-/// Compares the model of a plan with the expected one, from which that of plain training must differ.
+/// Compares the model of a plan with the expected one. The model of plain training must differ from it.
 async fn assert_trained(keys: Value, expected: &[f64], plain: &[f64]) {
     assert_within(2e-6, keys, expected, plain).await;
 }
