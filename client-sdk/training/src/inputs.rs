@@ -283,8 +283,8 @@ pub fn parse_parts<'a>(
     values.map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
-/// Returns the weights with which a client predicts, given what travels of a version, and the [`FinishedWork::own`] of the
-/// client's last training of the task.
+/// Returns the weights with which a client predicts, given a version's shared weights, and the [`FinishedWork::own`] of
+/// the client's last training of the task.
 ///
 /// # Errors
 /// [`AbortReason::FetchFailed`] if the values do not fit the schema.

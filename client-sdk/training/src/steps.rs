@@ -28,11 +28,11 @@ pub struct Training {
 /// The state of a training after a chunk of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The engine's progress. A personal training and what follows it count together.
+    /// The engine's progress. It covers a personal training and the training of the shared weights together.
     pub progress: Progress,
     /// True if the training is done: all of the plan's steps, or at least one step of what travels and the time is up.
     pub is_over: bool,
-    /// True if there is at least one step of what travels, so that the training can end here.
+    /// True if there was at least one step on the shared weights, so that the training can end here.
     pub may_end: bool,
 }
 

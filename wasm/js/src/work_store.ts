@@ -77,7 +77,7 @@ async function settle(storage: Storage, key: string, kind: Kind, isKept: boolean
   await trimMemories(storage, kind, 0);
 }
 
-/** Stores what an update leaves for its task, until it is known whether it was accepted. */
+/** Stores the state that an update leaves for its task, until it is known whether the update was accepted. */
 export async function putPending(storage: Storage, assignmentId: string, task: string, left: Left): Promise<void> {
   for (const [name, bytes] of Object.entries(left)) {
     const key = `${assignmentId}.${name}`;

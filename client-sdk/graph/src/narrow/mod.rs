@@ -19,9 +19,10 @@ impl Graph {
     /// graph is the leading part of the same parameter in the old graph, along each axis (Horváth et al. 2021, "FjORD",
     /// section 4.1; Diao et al. 2021, "HeteroFL", section 3.1).
     ///
-    /// These keep their sizes: inputs; these outputs; `fixed` axes; axes over which the graph sums up or takes a maximum, except where a
-    /// weight is multiplied; axes of which it reads a part, or that it joins; and axes that only a constant has. `updates` are
-    /// the new values of parameters, which shrink with them. So the removed units are as if the weights that read them were 0.
+    /// These keep their sizes: inputs; `outputs`; `fixed` axes; axes over which the graph sums up or takes a maximum,
+    /// except where a weight is multiplied; axes of which it reads a part, or that it joins; and axes that only a
+    /// constant has. `updates` are the new values of parameters, which shrink with them. The result is the same as if
+    /// the weights that read the removed units were 0.
     pub fn narrowed(
         &self,
         outputs: &[ValueId],

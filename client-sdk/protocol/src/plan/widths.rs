@@ -64,8 +64,8 @@ impl Widths {
         PartPlace::named(name, WIDTH_SHARES, "width_")
     }
 
-    /// Returns the width that is trained, given the widest one that fits and a seed: that one, or if they are `sampled`, any that fits,
-    /// each as likely as the others.
+    /// Returns the width to train. It is `widest`, the widest that fits; if widths are `sampled`, the seed draws one of
+    /// all that fit, with equal probabilities.
     pub fn drawn(&self, widest: usize, seed: u64) -> usize {
         let fitting = self.ratios.len().saturating_sub(widest).max(1);
         let drawn = usize::try_from(mixed(seed) % fitting as u64).unwrap_or_default();

@@ -15,7 +15,7 @@ const FED_REP: PersonalTraining = PersonalTraining::FedRep { epochs: 3 };
 const P_FED_ME: PersonalTraining = PersonalTraining::PFedMe { lambda: 2.0, learning_rate: 0.25, steps: 3 };
 const APFL: PersonalTraining = PersonalTraining::Apfl { alpha: 0.25, adaptive: true };
 
-/// A plan of five steps per epoch: three epochs for what the client keeps, and two for what travels.
+/// A plan of five steps per epoch: three epochs of the personal training, and two for the shared weights.
 fn scene(personal: PersonalTraining) -> Scene {
     scene_within(personal, None)
 }
@@ -36,7 +36,7 @@ pub(super) fn begin(scene: &mut Scene, number: u8) {
     scene.local.assignment = Assignment { assignment_id, ..scene.local.assignment.clone() };
 }
 
-/// Trains the next assignment, and keeps what it leaves.
+/// Trains the next assignment, and keeps the state that it leaves for the task.
 pub(super) fn train(scene: &mut Scene, number: u8) -> FinishedWork {
     begin(scene, number);
     let (done, _) = scene.train();

@@ -162,8 +162,8 @@ impl Travelling {
         Some(chosen.unwrap_or_else(|| layout.largest(values)))
     }
 
-    /// Returns the update of a client that has trained this cluster or width, counted from 0: the `delta` of its trained part at its
-    /// places, 1 for its share, and 0 for all others.
+    /// Returns the update of a client that has trained the cluster or width `part`, counted from 0. It has the client's
+    /// `delta` at the places of this part, 1 at its share, and 0 everywhere else.
     ///
     /// # Panics
     /// If there is no such cluster or width, or `delta` is not as long as the part.
