@@ -141,7 +141,7 @@ async fn what_a_client_keeps_for_any_algorithm_survives_a_kill() {
         (json!({ "model_contrast": { "features": "activated" } }), plain.clone(), [1, 0]),
         (json!({ "elastic_averaging": { "alpha": 0.5 } }), plain, [1, 0]),
     ];
-    // The second training uses what the first one has left. It is killed while it trains, and when it has trained.
+    // The second training uses the state that the first has stored. It is killed during the training and after it.
     let moments = &[ClientMoment::Accepted, ClientMoment::TrainingGoesOn, ClientMoment::Trained];
     let scenes = scenes.map(|(plan, finalizer, kept)| Scene { plan, finalizer, clients: 1, moments, kept });
     join_all(scenes.map(survives)).await;
@@ -186,7 +186,7 @@ async fn kill_often(
         patiently(&format!("{moment:?}"), client.halted(line)).await;
         client.kill().await;
         digests.collect(&client);
-        // Between the kills of one training, it stays what the training before has left.
+        // Between the kills of one training, the stored state stays as the previous training has left it.
         if moment == ClientMoment::TrainingGoesOn {
             kept = std::fs::read(&keeps).ok();
             assert!(

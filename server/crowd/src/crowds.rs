@@ -83,8 +83,8 @@ struct Wanting {
 }
 
 impl Crowds {
-    /// Returns the eligible clients that this task may draw: all except those reserved by tasks whose turn comes first.
-    /// Reserves as many of them as the task wants.
+    /// Returns the eligible clients that this task may draw. Tasks whose turn comes first have reserved the others.
+    /// Reserves as many clients as the task wants.
     pub fn share(
         &self,
         task: &TaskRecord,

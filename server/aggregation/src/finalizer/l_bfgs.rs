@@ -14,7 +14,7 @@ const HISTORY_MAX: u32 = 20;
 /// Nocedal and Wright 2006, "Numerical optimization", algorithm 7.4 with the scaling of equation 7.20, where the gradient is the negative aggregate. So the
 /// aggregate must be a gradient: each client takes one step of plain SGD over all of its examples, and the aggregate is a mean. The pair
 /// s = w − w′ and y = g − g′ of a commit and the one before joins the history if s·y > `curvature_min`·‖s‖·‖y‖; otherwise it is left out, so that the
-/// direction is always one of descent. Without a pair, as in the first commit, the step is the aggregate itself.
+/// direction always leads downhill. Without a pair, as in the first commit, the step is the aggregate itself.
 ///
 /// It is for convex models, such as linear ones, whose curvature differs much between directions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

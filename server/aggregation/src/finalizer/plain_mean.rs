@@ -1,7 +1,7 @@
 use super::FinalizerChoice;
 
-/// Why a finalizer needs a plain mean of the updates of one round, each as its client has made it: what contradicts it, for each choice of a
-/// task that would. `None` if the choice does not.
+/// The reasons why a finalizer needs a plain mean of one round's updates, each as its client sent it. There is a reason
+/// for each choice in a task that contradicts such a mean; `None` if the choice does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainMean {
     /// Secure aggregation.

@@ -18,7 +18,7 @@ const VARIANCE_MIN: f64 = 1e-12;
 
 impl Shadows {
     /// Returns, for each example, the log-likelihood ratio that it was in the training of the model `target`, from the other
-    /// models. An example that is in all of the others, or in none, gets none.
+    /// models. `None` for an example that all other models, or none, were trained on.
     pub fn scores(&self, target: usize) -> Vec<Option<f64>> {
         let count = self.confidences[target].len();
         let members: Vec<Option<Side>> = (0..count).map(|example| self.side(target, example, true)).collect();

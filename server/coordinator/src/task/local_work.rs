@@ -19,7 +19,8 @@ impl TaskDescription {
         }
     }
 
-    /// Returns the part of the local training that `q_fed_avg` and `term` use. `metrics` has those of each update.
+    /// Returns the facts about the local training that `q_fed_avg` and `term` use. `metrics` has the metrics of each
+    /// update.
     pub fn local_training<'a>(&self, metrics: impl Iterator<Item = &'a UpdateMetrics>) -> LocalTraining {
         let learning_rate = match self.plan.optimizer {
             LocalOptimizer::Sgd { learning_rate, momentum: 0.0, .. } => Some(learning_rate.into()),

@@ -147,7 +147,7 @@ impl Training {
             .map_or_else(|| travelling.part(), |(_, part)| part)
     }
 
-    /// Returns the model that all attackers know from the version, whatever cluster each of them is in.
+    /// Returns the model of the version that all attackers know, regardless of their clusters.
     pub fn shared(&self) -> &[f32] {
         &self.version.models[self.version.largest]
     }
