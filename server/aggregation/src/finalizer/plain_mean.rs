@@ -37,15 +37,15 @@ impl FinalizerChoice {
                 masked: None,
                 private: "l_bfgs divides by differences of gradients, which are smaller than the noise of privacy.kind",
                 flow: "l_bfgs compares gradients of two versions, but with this scheduling.kind updates start from several",
-                rule: "l_bfgs takes the aggregate for a gradient, but this aggregator.kind changes or drops some updates",
+                rule: "l_bfgs treats the aggregate as a gradient, but this aggregator.kind changes or drops some updates",
                 compressed: Some(
                     "l_bfgs divides by differences of gradients, which are smaller than the errors of a codec",
                 ),
                 epochs: Some(
-                    "l_bfgs takes an update for a gradient, but clients with several epochs take several steps",
+                    "l_bfgs treats an update as a gradient, but clients with several epochs take several steps",
                 ),
                 step: Some(
-                    "l_bfgs takes an update for a gradient, so clients need plain sgd, without clipping, sharpness_aware, l1 and \
+                    "l_bfgs treats an update as a gradient, so clients need plain sgd, without clipping, sharpness_aware, l1 and \
                      value_range",
                 ),
             }),

@@ -85,7 +85,7 @@ impl TaskDescription {
         refuse(
             !is_constant || plan.warmup_steps > 0 || !plan.learning_rate_factors.is_empty(),
             "plan.learning_rate_schedule",
-            "fed_nova counts all local steps alike, but the local learning rate changes from step to step",
+            "fed_nova gives all local steps the same weight, but the local learning rate changes from step to step",
             "remove the local schedule and set finalizer.schedule instead",
         );
         refuse(
