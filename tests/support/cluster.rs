@@ -186,7 +186,7 @@ impl Cluster {
         patiently("a new database server", await_server(&folder, is_new)).await;
     }
 
-    /// Stops the database, and prevents that it starts again.
+    /// Stops the database, and prevents it from starting again.
     pub async fn stop_database(&self) {
         let folder = self.postgres.data_folder();
         std::fs::rename(folder.join("postgresql.conf"), folder.join("kept.conf"))

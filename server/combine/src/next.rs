@@ -83,7 +83,7 @@ impl<'a> Next<'a> {
     /// the state of the component that combines updates follows it.
     ///
     /// # Errors
-    /// If a component keeps another number of values than for the newest version.
+    /// If the number of values that a component keeps has changed since the newest version.
     pub fn new(
         step: Step<'a>,
         commit: &'a Commit,

@@ -101,7 +101,7 @@ fn large_logits_stay_finite() {
     let layout = Layout::new(&[2], LabelForm::Classes);
     let (loss, gradient) = run(Loss::SoftmaxCrossEntropy, &layout, &[1000.0, -1000.0], &[1.0]);
     assert_eq!((loss, gradient), (2000.0, vec![1.0, -1.0]));
-    // The model is sure of another class than the label's, so both losses are at their largest and hardly move.
+    // The model is sure of a class that is not the label's, so both losses are at their largest and hardly move.
     let generalized = Loss::GeneralizedCrossEntropy { q: 0.5 };
     assert_eq!(run(generalized, &layout, &[1000.0, -1000.0], &[1.0]), (2.0, vec![0.0, 0.0]));
     let symmetric = Loss::SymmetricCrossEntropy { alpha: 0.0, beta: 1.0, floor: -4.0 };

@@ -78,7 +78,7 @@ fn fault(statement: &TaskStatement, task: &TaskRecord, now: Timestamp) -> Option
         return Some(format!("is about the task {}, and not about {}", statement.task_id, task.id));
     }
     if statement.model != task.model {
-        return Some("names another model than the task has".to_owned());
+        return Some("names a model that is not the task's".to_owned());
     }
     if statement.expires_at <= now {
         return Some("has expired".to_owned());
