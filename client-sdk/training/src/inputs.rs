@@ -220,7 +220,7 @@ pub fn with_output(plan: &Plan, model: &Model) -> Result<Model, WorkError> {
     model.for_plan(&plan.training).map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))
 }
 
-/// Finds what travels for the plan. It must match the plan's schema.
+/// Finds the values that travel under the plan. They must match the plan's schema.
 ///
 /// # Errors
 /// [`AbortReason::PlanUnsupported`] if names, shapes or order differ.
@@ -254,7 +254,7 @@ pub fn read_weights(
     parse_parts(parts.iter().map(Vec::as_slice), travelling)
 }
 
-/// Parses what travels of a version: one float32 value for each element of the plan's schema.
+/// Parses the values of a version that travel: one float32 value for each element of the plan's schema.
 ///
 /// # Errors
 /// [`AbortReason::FetchFailed`] if their number differs from the number of the schema's elements.
@@ -271,7 +271,7 @@ fn parse_values(bytes: &[u8], count: usize) -> Result<Vec<f32>, WorkError> {
     Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// Adds up what travels if it comes in parts, of which the first is whole.
+/// Adds up the values of a version that comes in parts. The first part is a whole version, the others are changes.
 ///
 /// # Errors
 /// [`AbortReason::FetchFailed`] if a part does not match the schema.

@@ -114,7 +114,7 @@ async function trimMemories(storage: Storage, kind: Kind, oldest: number): Promi
   }
 }
 
-/** Deletes what is kept of a task. */
+/** Deletes the data that are kept of a task. */
 export async function forgetTask(storage: Storage, task: string): Promise<void> {
   for (const { suffix } of [RESIDUAL, OWN]) {
     await storage.remove('memories', task + suffix);

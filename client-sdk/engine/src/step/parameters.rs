@@ -23,9 +23,9 @@ pub(crate) enum Role {
 /// A part of a training. Only plans with a personal training have the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Trains what only this client keeps.
+    /// Trains the weights that only this client keeps.
     Personal,
-    /// Trains what travels.
+    /// Trains the shared weights.
     Shared,
 }
 

@@ -53,7 +53,8 @@ impl Clusters {
         self.count as usize
     }
 
-    /// Returns what travels, given the tensors of one model and whether each cluster has its own.
+    /// Returns the schema of the values that travel, given the tensors of one model and whether each cluster has its
+    /// own.
     pub fn schema(&self, tensors: &[(TensorSpec, bool)]) -> TensorSchema {
         let shares = TensorSpec { name: CLUSTER_SHARES.to_owned(), shape: vec![self.count.into()] };
         let common = tensors.iter().filter(|(_, is_own)| !is_own).map(|(tensor, _)| tensor.clone());

@@ -72,7 +72,7 @@ impl PersonalTraining {
         }
     }
 
-    /// Returns the number of steps for each batch of what travels.
+    /// Returns the number of steps for each batch of the shared weights' training.
     pub fn steps_per_batch(self) -> u32 {
         match self {
             Self::PFedMe { steps, .. } => steps,
@@ -80,7 +80,7 @@ impl PersonalTraining {
         }
     }
 
-    /// Returns the number of gradients in each step of what travels.
+    /// Returns the number of gradients in each step on the shared weights.
     pub fn gradients_per_step(self) -> u32 {
         if matches!(self, Self::Apfl { .. }) { 2 } else { 1 }
     }
@@ -179,7 +179,7 @@ pub(super) struct PlanContext {
     pub keeps_statistics: bool,
     /// True if single examples are protected.
     pub is_private: bool,
-    /// True if a proximal term draws what travels to the version.
+    /// True if a proximal term draws the shared weights to the version.
     pub has_proximal_term: bool,
     /// True with mixed precision.
     pub is_mixed: bool,

@@ -139,9 +139,10 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub personal: Vec<NamePattern>,
-    /// A training of what only the client keeps, before the training of the tensors that travel, or in the same steps. If it comes
-    /// before, `steps_max` applies to each of the two, and `time_limit_seconds` to both together. With `p_fed_me`, `steps_max` counts
-    /// batches. Without one, personal tensors are trained together with the others (FedPer).
+    /// A training of weights that only the client keeps, before the training of the shared weights, or in the same
+    /// steps. If it comes before, `steps_max` applies to each of the two, and `time_limit_seconds` to both together.
+    /// With `p_fed_me`, `steps_max` counts batches. Without one, personal tensors are trained together with the others
+    /// (FedPer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
     pub personal_training: Option<PersonalTraining>,

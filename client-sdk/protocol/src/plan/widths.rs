@@ -44,8 +44,8 @@ impl Widths {
         self.ratios.len()
     }
 
-    /// Returns what travels. `added` has for each tensor of the whole model its shape in the narrowest one, and the number of values that
-    /// each wider one adds, from the widest to the second narrowest.
+    /// Returns the schema of the values that travel. `added` has for each tensor of the whole model its shape in the
+    /// narrowest one, and the number of values that each wider one adds, from the widest to the second narrowest.
     pub fn schema(&self, added: &[(TensorSpec, Vec<u64>)]) -> TensorSchema {
         let shares = TensorSpec { name: WIDTH_SHARES.to_owned(), shape: vec![self.ratios.len() as u64] };
         let narrowest = added.iter().map(|(tensor, _)| tensor.clone());

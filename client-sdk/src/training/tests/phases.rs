@@ -1,4 +1,4 @@
-//! A training of what only this client keeps comes before the training of what travels, or is in the same steps.
+//! A personal training comes before the training of the shared weights, or shares its steps.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -46,7 +46,7 @@ pub(super) fn train(scene: &mut Scene, number: u8) -> FinishedWork {
     done
 }
 
-/// Returns the engine's trainer of what the client keeps, for the scene's assignment.
+/// Returns the engine's trainer for the personal training, for the scene's assignment.
 fn personal(scene: &Scene, own: Option<&[f32]>) -> Trainer {
     let plan = scene.local.budget.lower(scene.plan.clone()).training;
     let seed = scene.local.assignment.assignment_id.seed();
@@ -54,7 +54,7 @@ fn personal(scene: &Scene, own: Option<&[f32]>) -> Trainer {
         .unwrap()
 }
 
-/// Returns the engine's trainer of what travels.
+/// Returns the engine's trainer of the shared weights.
 fn shared(scene: &Scene, start: &[f32]) -> Trainer {
     let plan = scene.local.budget.lower(scene.plan.clone()).training;
     let seed = scene.local.assignment.assignment_id.seed();

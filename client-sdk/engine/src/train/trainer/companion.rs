@@ -1,4 +1,4 @@
-//! The client's own model, which is trained in the same steps as the one that travels: pFedMe and APFL.
+//! The client's own model, which is trained in the same steps as the shared model: pFedMe and APFL.
 
 use std::ops::Range;
 use std::slice;
@@ -87,7 +87,7 @@ impl Companion {
         self.follow(starting_weights);
     }
 
-    /// Takes a step of the own model, and of the one that travels.
+    /// Takes a step of the client's own model, and of the shared one.
     pub(super) async fn take(
         &mut self,
         processor: &mut Processor,

@@ -28,7 +28,7 @@ enum Parts {
 }
 
 impl Travelling {
-    /// Finds what travels for a model and a plan.
+    /// Finds the values that travel for a model and a plan.
     ///
     /// # Errors
     /// Returns the errors of [`TrainedPart::of`], [`FitError::Pattern`] if a pattern of the clusters matches no parameter,
