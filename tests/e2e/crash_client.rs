@@ -147,7 +147,8 @@ async fn what_a_client_keeps_for_any_algorithm_survives_a_kill() {
     join_all(scenes.map(survives)).await;
 }
 
-/// Kills the clients of a scene. All updates must be the ones that were stored first, and what a client keeps must be there at the end.
+/// Kills the clients of a scene. All updates must be the ones that were stored first, and a client's stored state must
+/// be there at the end.
 async fn survives(scene: Scene) {
     let deployment = Deployment::start(COORDINATOR, &scene.spec(), |_| {}).await;
     let states = tempfile::tempdir().expect("there is room for a folder");

@@ -12,7 +12,7 @@ use crate::{
 };
 
 const RATE: f64 = 0.1;
-/// The numbers of local steps: for what a client keeps, and then for what travels.
+/// The numbers of local steps: for the personal training, and then for the shared weights.
 const STEPS: [usize; 2] = [4, 3];
 const ROUNDS: usize = 3;
 const LAMBDA: f64 = 0.5;
