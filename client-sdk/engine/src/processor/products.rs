@@ -104,7 +104,7 @@ impl Products<'_> {
     /// [`LocalOptimizer::NEWTON_HALVINGS_MAX`] times. `length` is the step's learning rate. `weights` is left at other weights.
     ///
     /// # Errors
-    /// Those of [`Products::direction`].
+    /// The errors of [`Products::direction`].
     fn shorten(
         &mut self,
         direction: &mut [f64],

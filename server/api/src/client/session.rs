@@ -56,7 +56,7 @@ impl AdminClient {
     /// entered the code in time.
     ///
     /// # Errors
-    /// Those of [`Self::device_sign_in`], except for errors that a later request can overcome.
+    /// The errors of [`Self::device_sign_in`], except for errors that a later request can overcome.
     pub async fn await_device_sign_in<S: Future<Output = ()>>(
         &self,
         provider: &str,
