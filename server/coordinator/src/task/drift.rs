@@ -101,8 +101,8 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
             refuse(
                 !plan.personal.is_empty() || plan.personal_training.is_some(),
                 field,
-                "lowers the local learning rate and adds the direction of all clients instead, but tensors that only the client keeps get \
-         no such direction",
+                "lowers the local learning rate and adds the direction of all clients instead, but tensors that only the client keeps \
+                 get no such direction",
                 "remove it, or choose finalizer.kind = \"fed_avg\"",
             );
         }

@@ -36,7 +36,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         !plan.personal.is_empty() || keeps,
         if keeps { "plan.statistics" } else { "plan.personal" },
-        "evaluates the model on the coordinator, which does not have the tensors that only clients keep",
+        "computes with the model on the coordinator, which does not have the tensors that only clients keep",
         "remove it, or choose another aggregator.kind",
     );
     refuse(
@@ -48,7 +48,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         matches!(description.finalizer.drift_correction(), Some(DriftCorrection::FedCm { .. })),
         "finalizer.kind",
-        "computes gradients on the coordinator without the direction that fed_cm adds on clients",
+        "computes on the coordinator without the direction that fed_cm adds on clients",
         "choose finalizer.kind = \"fed_avg\"",
     );
     refuse(

@@ -44,7 +44,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         description.scheduling.policy().staleness().correction != Correction::None,
         "scheduling.staleness.correction",
-        "it adds a difference of two versions to an update, also at places that the client has not trained",
+        "it changes an update by a difference of two versions, also at places that the client has not trained",
         "set correction = { kind = \"none\" }",
     );
     refuse(
