@@ -42,7 +42,7 @@ struct Now {
 pub(crate) struct TimeFiles {
     /// The training time of the day.
     pub time: DayFile,
-    /// The part of it without charging.
+    /// The part of the training time without charging.
     pub battery_time: DayFile,
 }
 

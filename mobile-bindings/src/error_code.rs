@@ -148,7 +148,7 @@ pub enum ErrorCode {
     RoundUnknown,
     /// There is no such model version.
     ModelVersionUnknown,
-    /// There is no such token, API key or client.
+    /// There is no such model, population, organisation, client, token, API key or identity provider.
     ResourceUnknown,
     /// The population's state does not allow this.
     PopulationStateConflict,

@@ -144,7 +144,7 @@ async fn only_fresh_and_unaltered_requests_of_enrolled_clients_are_believed() {
     deployment.assert_unharmed().await;
 }
 
-/// Sends requests that are signed with other keys than the client's, and signatures in a non-canonical form.
+/// Sends requests that are signed with keys that are not the client's, and signatures in a non-canonical form.
 async fn of_other_keys(client: &RawClient, other: &RawClient) {
     let request = client.check_in(0);
     let stranger = SigningKey::from_bytes(&random_bytes());

@@ -22,7 +22,6 @@ use tokio::task::JoinSet;
 /// A client that was selected for a round.
 #[derive(Clone)]
 pub struct Member {
-    /// The client.
     pub client: RawClient,
     /// The client's assignment.
     pub assignment: Assignment,

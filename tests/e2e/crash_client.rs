@@ -39,7 +39,7 @@ const MOMENTS: [ClientMoment; 5] = [
 
 /// The clients of a task that are killed.
 struct Scene {
-    /// The keys of the plan besides a plain training, with which a training depends on what the one before has left on the client.
+    /// Additional keys of the plan. With them, a training depends on what the previous one has stored on the client.
     plan: Value,
     finalizer: Value,
     /// The number of clients, each of which begins with a different one of `moments`.
@@ -141,13 +141,14 @@ async fn what_a_client_keeps_for_any_algorithm_survives_a_kill() {
         (json!({ "model_contrast": { "features": "activated" } }), plain.clone(), [1, 0]),
         (json!({ "elastic_averaging": { "alpha": 0.5 } }), plain, [1, 0]),
     ];
-    // The second training uses what the first one has left. It is killed while it trains, and when it has trained.
+    // The second training uses the state that the first has stored. It is killed during the training and after it.
     let moments = &[ClientMoment::Accepted, ClientMoment::TrainingGoesOn, ClientMoment::Trained];
     let scenes = scenes.map(|(plan, finalizer, kept)| Scene { plan, finalizer, clients: 1, moments, kept });
     join_all(scenes.map(survives)).await;
 }
 
-/// Kills the clients of a scene. All updates must be the ones that were stored first, and what a client keeps must be there at the end.
+/// Kills the clients of a scene. All updates must be the ones that were stored first, and a client's stored state must
+/// be there at the end.
 async fn survives(scene: Scene) {
     let deployment = Deployment::start(COORDINATOR, &scene.spec(), |_| {}).await;
     let states = tempfile::tempdir().expect("there is room for a folder");
@@ -186,7 +187,7 @@ async fn kill_often(
         patiently(&format!("{moment:?}"), client.halted(line)).await;
         client.kill().await;
         digests.collect(&client);
-        // Between the kills of one training, it stays what the training before has left.
+        // Between the kills of one training, the stored state stays as the previous training has left it.
         if moment == ClientMoment::TrainingGoesOn {
             kept = std::fs::read(&keeps).ok();
             assert!(

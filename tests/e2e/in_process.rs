@@ -37,9 +37,7 @@ const STEPS_MAX: usize = 100;
 
 /// A coordinator with one task and its clients.
 pub struct InProcess {
-    /// The coordinator.
     pub coordinator: Arc<Coordinator>,
-    /// The task.
     pub task: TaskId,
     clients: Vec<ClientRecord>,
     now: Timestamp,
@@ -47,7 +45,6 @@ pub struct InProcess {
 
 /// A client that was selected for a round.
 pub struct Drawn {
-    /// The client.
     pub client: ClientRecord,
     /// The client's assignment.
     pub assignment: Assignment,
@@ -209,7 +206,6 @@ impl InProcess {
         }
     }
 
-    /// Returns the task.
     pub async fn task(&self) -> TaskRecord {
         self.coordinator
             .storage

@@ -1,4 +1,4 @@
-//! Computes the next weights directly from the definition, in another way than the coordinator: with exact 128-bit
+//! Computes the next weights directly from the definition, independently of the coordinator: with exact 128-bit
 //! integers, one update after the other, on one thread, without a log.
 
 use folkmoot_coordinator::scheduling::Correction;

@@ -34,7 +34,6 @@ const WORLDS_IN_A_DATABASE: u32 = 100;
 /// A seed whose world violated an invariant.
 #[derive(Debug)]
 pub struct SeedFailure {
-    /// The seed.
     pub seed: u64,
     /// The violation.
     pub broken: Broken,

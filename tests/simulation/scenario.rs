@@ -24,7 +24,6 @@ mod masked;
 pub struct Scenario {
     /// The tasks, all of one population.
     pub tasks: Vec<TaskScenario>,
-    /// The clients.
     pub clients: Vec<Nature>,
     /// The rates of the faults.
     pub faults: Faults,

@@ -165,7 +165,7 @@ impl Cluster {
         patiently("a process that halts", futures::future::select_all(halted)).await.0
     }
 
-    /// Lets process `number` go on after it has halted, or never halt.
+    /// Lets process `number` continue after it has halted, or never halt.
     ///
     /// # Panics
     /// If the process does not run.
@@ -186,7 +186,7 @@ impl Cluster {
         patiently("a new database server", await_server(&folder, is_new)).await;
     }
 
-    /// Stops the database, and prevents that it starts again.
+    /// Stops the database, and prevents it from starting again.
     pub async fn stop_database(&self) {
         let folder = self.postgres.data_folder();
         std::fs::rename(folder.join("postgresql.conf"), folder.join("kept.conf"))
@@ -297,7 +297,8 @@ impl Cluster {
     }
 }
 
-/// Waits until the server in this folder is as awaited. A server tells other processes only by its file.
+/// Waits until the server in this folder is in the awaited state. The folder's file is the only sign of a server's
+/// state.
 async fn await_server(folder: &Path, is_awaited: impl Fn(Option<i32>) -> bool) {
     while !is_awaited(server_of(folder)) {
         tokio::time::sleep(Duration::from_millis(20)).await;

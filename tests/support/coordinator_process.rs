@@ -146,7 +146,8 @@ impl CoordinatorProcess {
         self.said.wait_for(0, |line| line.strip_prefix(HALTED)?.trim().parse().ok()).await
     }
 
-    /// Lets a process go on that has halted at [`CoordinatorConfig::halt`]. If it has not halted yet, it will not halt.
+    /// Lets a process continue that has halted at [`CoordinatorConfig::halt`]. If it has not halted yet, it will not
+    /// halt.
     ///
     /// # Panics
     /// If the process has exited.

@@ -6,7 +6,7 @@ use crate::log::fields_of;
 
 /// The word that a process writes to its standard output when it has halted.
 pub const HALTED: &str = "halted";
-/// The line of standard input that lets a halted process go on.
+/// The line of standard input that lets a halted process continue.
 pub const GO_ON: &str = "go on";
 
 /// A line of the coordinator's log at which the coordinator halts. The async task that writes the line is blocked

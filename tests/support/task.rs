@@ -177,7 +177,7 @@ impl TestTask {
     }
 }
 
-/// Returns the schema of what travels, and its values in version 0.
+/// Returns the schema of the values that travel, and these values in version 0.
 fn start(model: &Model, description: &TaskDescription) -> (TensorSchema, Vec<f32>) {
     let travelling = Travelling::of(model, &description.plan).expect("a test's plan fits its model");
     let weights = travelling.starting(&model.initial_weights(), 1).expect("they are the model's");

@@ -56,7 +56,7 @@ impl TestUpdate {
     }
 }
 
-/// Makes the values those of a client that has trained this cluster or width.
+/// Changes the values to the update of a client that has trained this cluster or width.
 fn move_into(part: usize, task: &TestTask, values: &mut [f32]) {
     let mut start = 0;
     for tensor in &task.schema.tensors {

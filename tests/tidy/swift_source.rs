@@ -282,7 +282,7 @@ fn without_parentheses(text: &str) -> String {
     outside.collect()
 }
 
-/// Removes comments, and replaces brackets in texts, so that those that are left are code.
+/// Removes comments, and replaces brackets in texts, so that all remaining brackets are code.
 fn without_comments(source: &str) -> String {
     let (mut code, mut rest, mut is_text) = (String::new(), source.chars().peekable(), false);
     while let Some(letter) = rest.next() {

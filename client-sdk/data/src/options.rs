@@ -43,7 +43,7 @@ impl ReadOptions {
         Ok(self)
     }
 
-    /// Returns the format of a path: the one that is set, or else the one that the path's name tells.
+    /// Returns the format of a path: the one that is set, or else the one that follows from the path's name.
     ///
     /// # Errors
     /// [`DataError`] if the format is not set and cannot be guessed.
@@ -62,7 +62,7 @@ impl ReadOptions {
             return refused(format!("a {format} file contains its own labels"), remedy);
         }
         if self.labels.is_some() && ![Format::Npy, Format::Idx].contains(&format) {
-            return refused(format!("the format {format} has no file of labels"), "omit --labels");
+            return refused(format!("the format {format} takes no separate file of labels"), "omit --labels");
         }
         if self.labels.is_none() && format == Format::Npy {
             return refused(

@@ -67,7 +67,7 @@ impl Augmenter {
             + (self.features.capacity() + self.labels.capacity()) * size_of::<f32>()
     }
 
-    /// Changes some of a step's examples: `features` and `labels` are those of the rows at `part`, row-major.
+    /// Changes some of a step's examples: `features` and `labels` have the rows at `part`, row-major.
     pub(crate) fn alter(
         &mut self,
         step: AugmentedStep<'_>,

@@ -55,7 +55,7 @@ impl Batch {
         }
     }
 
-    /// Changes these examples, which are those of the step at `part`.
+    /// Changes these examples: the rows of the step at `part`.
     pub(crate) fn augment(&mut self, augmenter: &mut Augmenter, step: AugmentedStep<'_>, part: Range<usize>) {
         augmenter.alter(step, part, &mut self.features, &mut self.labels);
     }

@@ -1,4 +1,5 @@
-//! A curriculum and the selection of small losses: which examples a step trains on, and that a training goes on bit for bit.
+//! A curriculum and the selection of small losses: which examples a step trains on, and that a stopped training resumes
+//! bit for bit.
 
 #[cfg(feature = "gpu")]
 use folkmoot_engine::L1;

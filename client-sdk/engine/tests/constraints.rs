@@ -1,4 +1,4 @@
-//! Proximal and projected steps: which tensors they change, and that a training with them goes on bit for bit.
+//! Proximal and projected steps: which tensors they change, and that a stopped training with them resumes bit for bit.
 
 use folkmoot_engine::{
     FitError, L1, LocalOptimizer, NamePattern, TrainError, Trainer, TrainingOutcome, TrainingPlan, ValueRange,

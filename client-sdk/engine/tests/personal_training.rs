@@ -1,4 +1,4 @@
-//! A training of what only one client keeps, before the training of what travels.
+//! The personal training, before the training of the shared weights.
 
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
@@ -40,7 +40,7 @@ fn each_phase_of_fed_rep_trains_what_the_other_one_keeps_fixed() {
     assert_eq!(own_after, own, "what is personal is fixed");
     assert_ne!(shared_after, shared);
     assert_eq!(outcome.delta.len(), part.parameter_count(), "an update has what travels");
-    // A head alone is what remains if everything else is frozen.
+    // If everything else is frozen, only a head is trained.
     let frozen = TrainingPlan {
         frozen: vec!["layer_1.*".into()],
         epochs: 2,

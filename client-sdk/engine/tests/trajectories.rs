@@ -92,7 +92,6 @@ impl Trajectory {
         Ok(largest)
     }
 
-    /// Returns the largest loss.
     pub fn largest_loss(&self) -> f64 {
         self.losses.iter().copied().fold(0.0, f64::max)
     }

@@ -22,8 +22,8 @@ const WAIT_MAX: usize = 64;
 pub(super) struct Cluster {
     /// The kernel before the chains. Without one, the cluster is a chain or computes rows.
     pub(super) head: Option<usize>,
-    /// The indexes of the groups of elementwise operators, in execution order. In a cluster that computes rows, also
-    /// those of its reductions.
+    /// The indexes of the groups of elementwise operators, in execution order. A cluster that computes rows also has
+    /// the indexes of its reductions.
     pub(super) chains: Vec<usize>,
     /// The number of elements in a row, if the cluster reduces rows to numbers; `None` for other clusters.
     pub(super) width: Option<usize>,

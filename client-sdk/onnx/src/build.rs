@@ -19,8 +19,8 @@ use folkmoot_graph::random::standard_normal;
 const IR_VERSION: i64 = 8;
 const OPSET: i64 = 17;
 
-/// Builds a multilayer perceptron with Relu between the layers. `widths` are those of the input, the hidden layers and
-/// the output.
+/// Builds a multilayer perceptron with Relu between the layers. `widths` lists the widths of the input, the hidden
+/// layers and the output.
 ///
 /// Input `input` `[N, widths[0]]`, output `logits` `[N, last width]`. Weights `layer_1.weight` `[outputs, inputs]` and
 /// so on are drawn from `seed` after He et al. 2015 (equation 10); biases `layer_1.bias` and so on are 0.

@@ -71,7 +71,7 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
     };
 
     let named: BTreeSet<&str> = proto.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
-    // Files of IR version 3 also list the initializers among the inputs.
+    // Files up to IR version 3 list the initializers among the inputs, too. Newer files may.
     let inputs = proto.input.iter().filter(|input| !named.contains(input.name.as_str())).cloned().collect();
     let outputs = proto.output.into_iter().map(|output| output.name).collect();
     let decoded =

@@ -187,7 +187,7 @@ impl<'a> Scope<'a> {
         Ok(outer.cloned().unwrap_or_else(|| format!("{}{name}", self.prefix)))
     }
 
-    /// Returns the attribute, or that of the call to which it refers; `None` if the call does not have it.
+    /// Returns the attribute, or the attribute of the call to which it refers; `None` if the call does not have it.
     fn attribute(
         &self,
         attribute: &AttributeProto,

@@ -50,7 +50,7 @@ pub(crate) fn check(model: &Decoded) -> Result<(), ImportError> {
     }
 }
 
-/// Reads the inputs of a model. `length` is that of sequences whose length the file leaves free.
+/// Reads the inputs of a model. `length` is the length of sequences if the file leaves it free.
 ///
 /// # Errors
 /// Returns an [`ImportError`] if the shapes are not known apart from the batch size and one length.
@@ -68,7 +68,8 @@ pub(crate) fn inputs(
     Ok(inputs)
 }
 
-/// Returns the error for a model that can have none of these lengths of sequences; `refusal` is that of the first.
+/// Returns the error for a model that can have none of these lengths of sequences; `refusal` is the refusal of the
+/// first length.
 pub(crate) fn without_length(
     inputs: &[ModelInput],
     lengths: &[usize],
@@ -115,7 +116,7 @@ pub(crate) fn length_for(inputs: &[ModelInput], width: usize) -> Option<usize> {
     (each > 0 && rest > 0 && rest.is_multiple_of(each)).then(|| rest / each)
 }
 
-/// Returns the dimensions of one example's features: those of the only input, or the number of columns of all inputs.
+/// Returns the dimensions of one example's features. If there are several inputs, it is the number of columns of all.
 pub(crate) fn features(inputs: &[ModelInput]) -> Vec<usize> {
     match inputs {
         [input] => input.shape.clone(),

@@ -23,7 +23,7 @@ const COEFFICIENTS_MAX: usize = 1 << 20;
 /// Replaces the linear models in a graph. `chunks` has the places of each initializer, and gets those of the new ones.
 ///
 /// # Errors
-/// Returns an [`ImportError`] for malformed bytes, and for a model that has another form than converters write.
+/// Returns an [`ImportError`] for malformed bytes, and for a model whose form no converter writes.
 pub(super) fn replace(
     model: &mut ModelProto,
     bytes: &[u8],

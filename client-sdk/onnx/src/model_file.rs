@@ -82,8 +82,8 @@ impl ModelFile {
         weights
     }
 
-    /// Returns the dimensions of one example's features, without the batch dimension: those of the only input, or the
-    /// number of columns of all inputs.
+    /// Returns the dimensions of one example's features, without the batch dimension. If the model has several inputs,
+    /// it is the number of columns of all inputs.
     pub fn input_shape(&self) -> &[usize] {
         &self.imported.input_shape
     }

@@ -41,7 +41,7 @@ pub(super) fn single(bytes: &Bytes, limits: &ImportLimits) -> Result<Option<Vec<
     Ok(Some(copy))
 }
 
-/// Returns whether an initializer of several elements that nodes compute with has another precision than float32.
+/// Returns whether an initializer of several elements that nodes compute with has a precision other than float32.
 fn has_other_weights(bytes: &Bytes) -> Result<bool, ImportError> {
     for field in fields(bytes, 0..bytes.len()) {
         let field = field?;

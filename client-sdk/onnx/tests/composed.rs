@@ -200,7 +200,7 @@ fn rotary_positions_outside_of_the_table_are_refused() {
     assert!(error.contains("reads position 3 of an axis of size 3"), "{error}");
 }
 
-/// The volume at these positions, or 0 in the padding.
+/// Returns the element of a volume at `position`, or 0 in the padding.
 fn at(x: &[f64], size: [usize; 3], channel: usize, position: [isize; 3]) -> f64 {
     let inside = (0..3).all(|axis| (0..size[axis] as isize).contains(&position[axis]));
     let [depth, row, column] = position.map(|p| p.max(0) as usize);

@@ -1,4 +1,4 @@
-//! Tests of what exporters write differently from what a module trains.
+//! Tests of files that differ from the module that an exporter was given.
 
 use super::weights::{kinds, merged, read, with_metadata, words};
 use super::*;

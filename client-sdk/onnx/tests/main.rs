@@ -98,7 +98,7 @@ fn tensor(shape: &[usize], elements: &[f64]) -> NetworkTensor {
     NetworkTensor { shape: shape.to_vec(), elements: elements.to_vec() }
 }
 
-/// Runs a network of these nodes. Its float inputs are named `x`, `y`, and so on; its outputs are those of the last
+/// Runs a network of these nodes. Its float inputs are named `x`, `y`, and so on; it outputs the results of the last
 /// node.
 fn run(
     opset: i64,

@@ -47,7 +47,7 @@ pub struct TaskStatement {
     pub plans: Vec<EndorsedPlan>,
 }
 
-/// A plan that a statement allows, and what the coordinator must promise for it.
+/// A plan that a statement allows, and the promises that the coordinator must make for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]

@@ -150,7 +150,7 @@ error_codes! {
     RoundUnknown = "round_unknown", 404, GiveUp;
     /// There is no such model version.
     ModelVersionUnknown = "model_version_unknown", 404, GiveUp;
-    /// There is no such token, API key or client.
+    /// There is no such model, population, organisation, client, token, API key or identity provider.
     ResourceUnknown = "resource_unknown", 404, GiveUp;
     /// The population's state does not allow this.
     PopulationStateConflict = "population_state_conflict", 409, GiveUp;
@@ -174,7 +174,7 @@ impl fmt::Display for ErrorCode {
 
 /// The text is not an error code of this build.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an error code of this version")]
+#[error("`{0}` is not an error code of this version; `folkmoot errors` lists all codes")]
 pub struct UnknownErrorCodeError(String);
 
 impl FromStr for ErrorCode {

@@ -86,7 +86,7 @@ pub fn verify(public_key: &str, signature: &str, parts: &SignedParts<'_>) -> Res
 /// Verifies the signature of a text, as strictly as [`verify`].
 ///
 /// # Errors
-/// Those of [`verify`].
+/// The errors of [`verify`].
 pub fn verify_text(public_key: &str, signature: &str, text: &str) -> Result<(), SigningError> {
     let key = decode_public_key(public_key)?;
     let signature = STANDARD.decode(signature).map_err(|_| SigningError::Malformed)?;

@@ -96,8 +96,9 @@ impl Masks {
         bytes
     }
 
-    /// Adds the masks to `elements`, which are those of the vector from index `first`. The result is not reduced: reduce
-    /// it modulo the ring. Ranges are independent, so threads can share a vector, and no range needs memory for another.
+    /// Adds the masks to `elements`: the part of the vector that begins at index `first`. The result is not reduced:
+    /// reduce it modulo the ring. Ranges are independent, so threads can share a vector, and no range needs memory for
+    /// another.
     pub fn add_to(&self, segment: Segment, first: u64, elements: &mut [u64]) {
         let mut stream = vec![0; TILE.min(elements.len()) * segment.word_bytes()];
         for (index, tile) in elements.chunks_mut(TILE).enumerate() {

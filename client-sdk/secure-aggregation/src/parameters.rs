@@ -37,9 +37,9 @@ pub enum ParametersError {
     Impossible {
         /// The number of members.
         members: u64,
-        /// The number of those that collude.
+        /// The number of members that collude.
         corrupt: u64,
-        /// The number of those that drop out.
+        /// The number of members that drop out.
         dropout: u64,
     },
 }

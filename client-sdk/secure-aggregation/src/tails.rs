@@ -41,9 +41,9 @@ impl LogFactorials {
 /// Draws without replacement.
 #[derive(Clone, Copy, Debug)]
 pub struct Urn {
-    /// The number in the urn.
+    /// The number of balls in the urn.
     pub total: u64,
-    /// The number of those that count as hits.
+    /// The number of balls that count as hits.
     pub marked: u64,
     /// The number of draws.
     pub draws: u64,

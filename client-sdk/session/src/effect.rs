@@ -86,7 +86,8 @@ pub enum Effect {
         wait_seconds: u32,
     },
     /// End the training after the current step, but not before its first, and keep the weights so far, because the
-    /// round waits for the update. The answer is that of [`Effect::Train`]. A training that cannot end early continues.
+    /// round waits for the update. The answer is the same as to [`Effect::Train`]. A training that cannot end early
+    /// continues.
     FinishEarly {
         /// The id of the training's request.
         request_id: RequestId,

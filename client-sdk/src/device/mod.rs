@@ -37,7 +37,7 @@ pub enum Device {
     /// are faster on the CPU. Software adapters, which the CPU emulates, are not considered.
     #[default]
     Auto,
-    /// The CPU.
+    /// The CPU, also if there is a graphics adapter.
     Cpu,
     /// The first graphics adapter. A software adapter is used only if there is no other.
     Gpu,

@@ -111,7 +111,8 @@ impl StateStore {
         }
     }
 
-    /// Stores the session. If the future is dropped, a write that has begun goes on, because it cannot be cancelled.
+    /// Stores the session. If the future is dropped, a write that has begun still completes, because it cannot be
+    /// cancelled.
     pub async fn save_session(&self, session: &Session) -> Result<(), StorageError> {
         let (path, json) = (self.session_path(), session.to_json());
         let writing = Arc::clone(&self.writing).lock_owned().await;
@@ -123,7 +124,6 @@ impl StateStore {
         written.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
-    /// Returns the path of the session.
     fn session_path(&self) -> PathBuf {
         self.directory.join("session.json")
     }

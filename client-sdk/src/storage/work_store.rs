@@ -13,8 +13,8 @@ use super::{
 
 /// The number of days after which a compression residual is too old to be added to an update.
 const RESIDUAL_DAYS_MAX: u64 = 30;
-/// The number of days after which the client's own tensors of a task are deleted. They are of use as long as their task, but a
-/// device must not fill up with those of tasks that have ended.
+/// The number of days after which the client's own tensors of a task are deleted. They are useful until their task
+/// ends, but a device must not fill up with the tensors of tasks that have ended.
 const OWN_DAYS_MAX: u64 = 365;
 
 /// The condition under which the client's own tensors after a training become those of the task.
@@ -143,7 +143,7 @@ impl WorkStore {
         Ok(entries(&self.directory)?.into_iter().filter_map(task_of).collect())
     }
 
-    /// Returns the store of compression residuals.
+    /// Returns the store of the codecs' memories (error feedback), one for each task.
     pub fn memories(&self) -> &MemoryStore {
         &self.memories
     }
@@ -153,17 +153,17 @@ impl WorkStore {
         &self.own
     }
 
-    /// Deletes what is kept of a task between its assignments.
+    /// Deletes the data that are kept of a task between its assignments.
     pub fn forget_task(&self, task: TaskId) -> Result<(), StorageError> {
         self.memories.forget(task).and(self.own.forget(task))
     }
 
-    /// Deletes what is kept of all tasks between their assignments.
+    /// Deletes the data that are kept of all tasks between their assignments.
     pub fn forget_all_tasks(&self) -> Result<(), StorageError> {
         self.memories.forget_all().and(self.own.forget_all())
     }
 
-    /// Deletes what is kept of tasks between their assignments and is too old.
+    /// Deletes data that are kept of tasks between their assignments and are too old.
     pub fn forget_old(&self, now: Timestamp) -> Result<(), StorageError> {
         self.memories.forget_old(now).and(self.own.forget_old(now))
     }

@@ -80,7 +80,7 @@ pub struct Fake {
     pub endorsement: Mutex<Option<String>>,
     /// The weights in parts; empty if they come as float32.
     pub parts: Vec<Vec<u8>>,
-    /// The assignment to give.
+    /// The byte that all 16 bytes of the next assignment's id have.
     pub assignment: AtomicU8,
     pub trouble: Mutex<Trouble>,
     pub seen: Mutex<Seen>,

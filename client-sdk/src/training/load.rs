@@ -10,7 +10,7 @@ use folkmoot_work::{Budget, WorkError};
 use crate::storage::BlobCache;
 
 /// Reads the plan, model and weights from the cache. Checks that they match each other and do not exceed the
-/// budget. Lowers the plan's limits to those of the budget.
+/// budget. Lowers the plan's limits to the budget's.
 ///
 /// # Errors
 /// [`AbortReason::Declined`] if the assignment exceeds the budget,

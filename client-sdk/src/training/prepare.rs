@@ -16,7 +16,7 @@ pub(crate) struct Prepared {
 /// Builds the update from a finished training or evaluation and stores it durably.
 ///
 /// # Errors
-/// Those of [`make()`], and [`AbortReason::TrainingFailed`] if the update cannot be stored.
+/// The errors of [`make()`], and [`AbortReason::TrainingFailed`] if the update cannot be stored.
 pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepared, WorkError> {
     let (id, task) = (trained.assignment.assignment_id, trained.assignment.task_id);
     let store_failed = |error| WorkError::new(AbortReason::TrainingFailed, error);
@@ -45,7 +45,7 @@ fn save(trained: &FinishedWork, made: &Made, work: &WorkStore) -> Result<Prepare
 /// Builds a masked update from a finished training and stores it durably. The masks come from the assignment's journal.
 ///
 /// # Errors
-/// Those of [`make_masked`], and [`AbortReason::TrainingFailed`] if the update cannot be stored.
+/// The errors of [`make_masked`], and [`AbortReason::TrainingFailed`] if the update cannot be stored.
 pub(crate) fn prepare_masked(
     trained: &FinishedWork,
     work: &WorkStore,

@@ -2,13 +2,17 @@
 
 use std::{borrow::Cow, time::Duration};
 
-/// A stored training. Format, in little endian: milliseconds `u64`, the number of the personal training's weights `u64`,
-/// which is 0 if there are none, these weights `f32`, then the engine's bytes.
+/// A stored training. Its bytes, in little endian, are:
+///
+/// 1. the time trained so far in milliseconds, `u64`;
+/// 2. the number of weights after the personal training, `u64`; 0 if there are none;
+/// 3. these weights, `f32` each;
+/// 4. the engine's checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredTraining<'a> {
     /// The time trained so far, without the time between restarts.
     pub trained: Duration,
-    /// All weights after the personal training. `None` if it is not over, and if the plan has none.
+    /// All weights after the personal training. `None` if it is not over, or if the plan has none.
     pub personal: Option<Cow<'a, [f32]>>,
     /// The engine's checkpoint. The engine detects missing or changed bytes.
     pub checkpoint: &'a [u8],

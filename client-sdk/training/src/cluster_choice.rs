@@ -20,7 +20,7 @@ impl ClusterChoice {
     /// Starts to measure the clusters. Returns `None` if there is nothing to choose.
     ///
     /// # Errors
-    /// Those of [`Evaluation::begin`].
+    /// The errors of [`Evaluation::begin`].
     pub fn begin(inputs: &Inputs, examples: &Examples, budget: &Budget) -> Result<Option<Self>, WorkError> {
         if inputs.cluster_values.is_empty() {
             return Ok(None);
@@ -30,10 +30,10 @@ impl ClusterChoice {
     }
 
     /// Measures the next batch of examples. After the last batch of the last cluster, changes the inputs to the best cluster and
-    /// returns `true`. The time of all clusters together is limited as that of an evaluation.
+    /// returns `true`. All clusters together have the time limit of an evaluation.
     ///
     /// # Errors
-    /// Those of [`Evaluation::advance`], and [`AbortReason::TrainingFailed`] if no cluster has a finite loss.
+    /// The errors of [`Evaluation::advance`], and [`AbortReason::TrainingFailed`] if no cluster has a finite loss.
     pub fn advance(
         &mut self,
         inputs: &mut Inputs,

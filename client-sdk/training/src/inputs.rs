@@ -17,22 +17,25 @@ pub struct Inputs {
     pub model: Model,
     /// The values that travel: the tensors of the plan's schema.
     pub travelling: Travelling,
-    /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values. With clusters,
-    /// they are those of [`Self::cluster`].
+    /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values. With
+    /// clusters, the weights of [`Self::cluster`].
     pub starting_weights: Vec<f32>,
-    /// All weights of the client's own model, flat: for an evaluation, those with which it predicts. `None` if it has none, or none
-    /// yet.
+    /// All weights of the client's own model, flat. In an evaluation, the weights with which the client predicts.
+    /// `None` if the client has no own model, or none yet.
     pub own_weights: Option<Vec<f32>>,
-    /// The share of the client's own model in its predictions (APFL). `None` if it has none, or none yet.
+    /// The share of the client's own model in its predictions (APFL). `None` if the client has no own model, or none
+    /// yet.
     pub own_share: Option<f32>,
-    /// All weights of the client's replica, flat: those with which a training begins instead of the starting weights (elastic averaging), or the
-    /// end of the training before, with which it contrasts the model. `None` if it has none, or none yet.
+    /// All weights of the client's replica, flat. With elastic averaging, a training begins with them instead of the
+    /// starting weights. With model contrast, they are the result of the client's previous training. `None` if the
+    /// client has no replica, or none yet.
     pub replica: Option<Vec<f32>>,
-    /// The parts of the constant that is added to each gradient: each has one number for each element of the plan's schema. `None` if
-    /// all are 0.
+    /// The parts of the constant that is added to each gradient. Each part has one number for each element of the
+    /// plan's schema. `None` if all numbers are 0.
     pub correction: Option<Vec<f32>>,
-    /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
-    /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
+    /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the
+    /// cluster of the client's last training, or else the cluster with the largest share. `None` if the plan has no
+    /// clusters.
     pub cluster: Option<usize>,
     /// The values of all clusters, until one is chosen. Empty if there is nothing to choose: without clusters, and for an evaluation by a
     /// client that has a cluster.
@@ -45,8 +48,9 @@ pub struct Inputs {
 
 impl Inputs {
     /// Checks that the plan, model and weights belong to the assignment and are within the budget. The budget is
-    /// checked before anything is read. Lowers the plan's limits to those of the budget. `read` must return verified blobs. `own` is the
-    /// [`FinishedWork::own`] of this client's last training of the task; if it cannot be used, it is ignored.
+    /// checked before anything is read. Lowers the plan's limits to the budget's. `read` must return verified blobs.
+    /// `own` is the [`FinishedWork::own`] of this client's last training of the task; if it cannot be used, it is
+    /// ignored.
     ///
     /// # Errors
     /// [`AbortReason::Declined`] if the assignment exceeds the budget,
@@ -216,7 +220,7 @@ pub fn with_output(plan: &Plan, model: &Model) -> Result<Model, WorkError> {
     model.for_plan(&plan.training).map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))
 }
 
-/// Finds what travels for the plan. It must match the plan's schema.
+/// Finds the values that travel under the plan. They must match the plan's schema.
 ///
 /// # Errors
 /// [`AbortReason::PlanUnsupported`] if names, shapes or order differ.
@@ -250,7 +254,7 @@ pub fn read_weights(
     parse_parts(parts.iter().map(Vec::as_slice), travelling)
 }
 
-/// Parses what travels of a version: one float32 value for each element of the plan's schema.
+/// Parses the values of a version that travel: one float32 value for each element of the plan's schema.
 ///
 /// # Errors
 /// [`AbortReason::FetchFailed`] if their number differs from the number of the schema's elements.
@@ -267,7 +271,7 @@ fn parse_values(bytes: &[u8], count: usize) -> Result<Vec<f32>, WorkError> {
     Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// Adds up what travels if it comes in parts, of which the first is whole.
+/// Adds up the values of a version that comes in parts. The first part is a whole version, the others are changes.
 ///
 /// # Errors
 /// [`AbortReason::FetchFailed`] if a part does not match the schema.
@@ -279,8 +283,8 @@ pub fn parse_parts<'a>(
     values.map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
-/// Returns the weights with which a client predicts, given what travels of a version, and the [`FinishedWork::own`] of the
-/// client's last training of the task.
+/// Returns the weights with which a client predicts, given a version's shared weights, and the [`FinishedWork::own`] of
+/// the client's last training of the task.
 ///
 /// # Errors
 /// [`AbortReason::FetchFailed`] if the values do not fit the schema.

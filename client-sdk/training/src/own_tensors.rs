@@ -112,7 +112,8 @@ impl OwnTensors {
         }
     }
 
-    /// Returns all weights of the client's replica, if there is one; those that do not travel are those of `starting_weights`.
+    /// Returns all weights of the client's replica, if there is one; tensors that do not travel come from
+    /// `starting_weights`.
     pub fn replica_from(&self, part: &TrainedPart, starting_weights: &[f32]) -> Option<Vec<f32>> {
         let mut whole = (!self.replica.is_empty()).then(|| starting_weights.to_vec())?;
         part.put(&self.replica, &mut whole).ok()?;
@@ -201,8 +202,8 @@ pub fn with_personal(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
     let _ = part.put_personal(&own.personal, whole);
 }
 
-/// Replaces all of a model's weights by those with which the client predicts: those of its own model, those of the mixture of its own
-/// and the shared one, or else the personal tensors. If there are none, nothing is replaced.
+/// Replaces a model's weights by the weights with which the client predicts: its own model, or the mixture of its own
+/// and the shared model. A client with neither replaces only its personal tensors, if it has any.
 pub fn with_own(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
     let Some(share) = own.share else { return with_model(part, own, whole) };
     let Ok(mut mixed) = part.pick(whole) else { return };
@@ -212,8 +213,8 @@ pub fn with_own(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
     }
 }
 
-/// Replaces all of a model's weights by those of the client's own model, or else by the personal tensors. If there are none, nothing
-/// is replaced.
+/// Replaces a model's weights by the weights of the client's own model. A client without one replaces only its personal
+/// tensors, if it has any.
 pub fn with_model(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
     with_personal(part, own, whole);
     let _ = part.put(&own.model, whole);

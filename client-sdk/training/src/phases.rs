@@ -1,4 +1,5 @@
-//! The phases of a training: what only this client keeps, if the plan trains that apart, and then what travels.
+//! The phases of a training: the personal training, if the plan separates it, and then the training of the shared
+//! weights.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -9,7 +10,7 @@ use folkmoot_protocol::{AssignmentId, messages::AbortReason};
 
 use crate::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, own_tensors::constant};
 
-/// Everything from which the trainers of both phases are made.
+/// The inputs from which the trainers of both phases are built.
 pub(crate) struct Phases {
     model: Model,
     plan: TrainingPlan,
@@ -17,7 +18,7 @@ pub(crate) struct Phases {
     seed: u64,
     /// For each travelling tensor, whether its outer products are recorded.
     products: Vec<bool>,
-    /// The values that the training of what travels needs after a personal one. `None` if the plan has none.
+    /// The values that the training of the shared weights needs after a personal training. `None` without one.
     later: Option<Later>,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct Phases {
 struct Later {
     /// The weights of the version, with this client's personal tensors.
     weights: Vec<f32>,
-    /// The constant that is added to each gradient of what travels, for the whole model.
+    /// The constant that is added to each gradient of the shared weights, for the whole model.
     correction: Option<Vec<f32>>,
     /// The result of the personal training: all weights. `None` before its end.
     personal: Option<Vec<f32>>,
@@ -118,7 +119,7 @@ impl Phases {
         }
     }
 
-    /// Ends the personal training with these weights, and returns the trainer of what travels.
+    /// Ends the personal training with these weights, and returns the trainer of the shared weights.
     ///
     /// # Errors
     /// As [`Self::begin`].
@@ -134,7 +135,8 @@ impl Phases {
         self.equipped(trainer.map_err(refused)?, correction)
     }
 
-    /// Returns whether the training of what travels starts with the result of the personal one, of which it changes nothing.
+    /// Returns whether the training of the shared weights starts with the result of the personal training, and changes
+    /// none of it.
     fn continues(&self) -> bool {
         self.plan.personal_training.is_some_and(|personal| !personal.is_whole_model())
     }
@@ -158,12 +160,12 @@ impl Phases {
         })
     }
 
-    /// Returns the number of steps of the training of what travels.
+    /// Returns the number of steps on the shared weights.
     pub fn shared_steps(&self) -> u64 {
         Trainer::steps_of(&self.plan, self.examples.len())
     }
 
-    /// Adds the client's own model to the outcome of what travels.
+    /// Adds the client's own model to the outcome for the shared weights.
     pub fn complete(self, mut outcome: TrainingOutcome) -> TrainingOutcome {
         let is_whole_model = self.plan.personal_training.is_some_and(PersonalTraining::is_whole_model);
         if let Some(later) = self.later.filter(|_| is_whole_model) {

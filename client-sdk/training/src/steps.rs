@@ -28,11 +28,12 @@ pub struct Training {
 /// The state of a training after a chunk of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The engine's progress. A personal training and what follows it count together.
+    /// The engine's progress. It covers a personal training and the training of the shared weights together.
     pub progress: Progress,
-    /// True if the training is done: all of the plan's steps, or at least one step of what travels and the time is up.
+    /// True if the training is done: all of the plan's steps, or the time is up after at least one step on the shared
+    /// weights.
     pub is_over: bool,
-    /// True if there is at least one step of what travels, so that the training can end here.
+    /// True if there was at least one step on the shared weights, so that the training can end here.
     pub may_end: bool,
 }
 
@@ -72,7 +73,7 @@ impl Training {
         self.chunk = chunk;
     }
 
-    /// Ends the training as soon as something can be sent: after the next step of what travels.
+    /// Ends the training as soon as something can be sent: after the next step on the shared weights.
     pub fn end_early(&mut self) {
         self.limit = self.limit.reached();
     }
@@ -102,7 +103,7 @@ impl Training {
         Ok(Step { progress: self.progress(), is_over: false, may_end: false })
     }
 
-    /// Ends the personal training, and begins that of what travels on the same device.
+    /// Ends the personal training, and begins the training of the shared weights on the same device.
     async fn begin_shared(&mut self) -> Result<(), WorkError> {
         #[cfg(feature = "gpu")]
         self.trainer.settle_async().await;

@@ -110,7 +110,7 @@ pub fn measured(
 /// Fine-tunes these weights at once. Returns the new ones and the number of steps.
 ///
 /// # Errors
-/// Those of [`Trainer::new`] and [`Trainer::advance`].
+/// The errors of [`Trainer::new`] and [`Trainer::advance`].
 pub fn fine_tuned_weights(
     model: &Model,
     tuning: &FineTuning,

@@ -41,8 +41,8 @@ pub enum MaskError {
 }
 
 /// Builds a masked update: clips the delta, rounds it to the plan's grid as the coordinator would, multiplies it by the
-/// weight, and masks it. The sum of masked updates is therefore that of plain updates, bit for bit. If the terms ask for noise,
-/// the client rounds at random and adds its share of the noise instead. `rng` is only used for that.
+/// weight, and masks it. So masked updates have the same sum as plain updates, bit for bit. If the terms ask for noise,
+/// the client instead rounds at random and adds its share of the noise. `rng` is only used for that.
 ///
 /// # Errors
 /// [`MaskError`] for the first value that is not finite or outside the grid, or if no ring is large enough.

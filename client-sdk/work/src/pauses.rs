@@ -42,7 +42,7 @@ pub enum Pause {
     Patience(Option<Duration>),
 }
 
-/// Remembers the pause that the app was told of.
+/// Remembers the pause that was last reported to the app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pauses {
     give_up_after: Duration,
@@ -79,7 +79,7 @@ impl Pauses {
         }
     }
 
-    /// Returns whether the app was told of a pause that is not over.
+    /// Returns whether a pause was reported to the app and is not over.
     pub fn is_paused(&self) -> bool {
         self.told.is_some()
     }

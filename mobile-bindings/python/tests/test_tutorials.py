@@ -62,7 +62,7 @@ class Reader:
         self.folder = folder / "tutorial"
 
     def build(self):
-        """Makes the clone. Its Python environment is that of the tests."""
+        """Makes the clone. It uses the Python environment of the tests."""
         for place in ("target/release", "venv/bin"):
             (self.folder / place).mkdir(parents=True)
         (self.folder / "examples").symlink_to(REPOSITORY / "examples")
@@ -228,7 +228,7 @@ def test_tutorial(name, text, tmp_path):
 
 
 def check_accuracy(printed):
-    """The accuracy of a program on the page is that of `folkmoot eval`."""
+    """A program on the page and `folkmoot eval` report the same accuracy."""
     evaluated = re.findall(r"^accuracy {2,}([0-9.]+) %$", printed, re.MULTILINE)
     programs = re.findall(r"^accuracy ([0-9.]+) %$", printed, re.MULTILINE)
     if programs:

@@ -23,7 +23,7 @@ pub enum Combination {
     Averaged(Averages, Box<Combination>),
     /// A rule whose result gets independent noise from a normal distribution.
     Noised {
-        /// The rule.
+        /// The combination to whose result the noise is added.
         combination: Box<Combination>,
         /// The standard deviation of the noise.
         deviation: f64,

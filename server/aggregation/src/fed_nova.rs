@@ -7,7 +7,8 @@ use super::{Combination, Measured, aggregator::Aggregator};
 /// optimization". pᵢ is the client's share of the weights; ‖aᵢ‖₁, its [`step_norm`], measures its local work. A
 /// client that makes many steps then pulls the model no further to its own data than a client that makes few.
 ///
-/// Its combination is that of the weighted mean. The factors τ_eff / ‖aᵢ‖₁ come with the attenuations: [`step_factors`].
+/// It combines updates as the weighted mean does. The factors τ_eff / ‖aᵢ‖₁ come with the attenuations:
+/// [`step_factors`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FedNova;
 

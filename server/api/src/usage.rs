@@ -16,7 +16,7 @@ pub struct QuotasView {
     #[schema(maximum = 9007199254740992_u64)]
     pub tasks_max: Option<u64>,
     /// The largest size of all models and versions, in bytes. If it is reached, models cannot be uploaded and tasks cannot
-    /// be created; running tasks go on.
+    /// be created; running tasks continue.
     #[schema(maximum = 9007199254740992_u64)]
     pub stored_bytes_max: Option<u64>,
     /// The bytes that clients may send and receive on one day (UTC). If they are used up, clients wait for the next day.

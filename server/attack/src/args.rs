@@ -44,7 +44,7 @@ pub struct Args {
     /// The number of virtual clients.
     #[arg(long, value_name = "N")]
     pub clients: Option<usize>,
-    /// The first seed. The default is that of the world.
+    /// The first seed. The default is the world's first seed.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// The attacks, separated by commas: inversion, membership, property, poisoning, or kinds of poisoning such as
@@ -69,10 +69,10 @@ pub struct Args {
     /// The number of updates in a sum under secure aggregation. The default is the fewest that a round of the task combines.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub cohort: Option<u64>,
-    /// The clipping norm of the noisy update. The default is that of the task, or the median norm.
+    /// The clipping norm of the noisy update. The default is the task's clipping norm, or the median norm.
     #[arg(long, value_name = "NORM")]
     pub clipping_norm: Option<f64>,
-    /// The noise multiplier of the noisy update. The default is that of the task, or 1.
+    /// The noise multiplier of the noisy update. The default is the task's noise multiplier, or 1.
     #[arg(long, value_name = "NUMBER")]
     pub noise_multiplier: Option<f64>,
     /// The number of shadow models of the membership attack.

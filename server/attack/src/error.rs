@@ -172,7 +172,7 @@ pub enum CannotAttack {
 }
 
 impl CannotAttack {
-    /// Returns whether the attack does not fit the task, so that a run of all attacks goes on without it.
+    /// Returns whether the attack does not fit the task, so that a run of all attacks continues without it.
     pub(crate) fn is_misfit(&self) -> bool {
         matches!(
             self,

@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 /// index only, so that the number of threads changes nothing.
 ///
 /// # Errors
-/// That of a call that failed.
+/// The error of a failed call.
 pub fn in_parallel<T: Send, E: Send>(
     threads: usize,
     count: usize,

@@ -52,8 +52,9 @@ struct Evaluation {
 pub async fn run(args: Args) -> Result<(), CliError> {
     let Args { model, examples, output, shown } = args;
     let measured = tokio::task::spawn_blocking(move || evaluate(&model, &examples, output.as_deref())).await;
-    let evaluation =
-        measured.map_err(|error| CliError::new(format!("the evaluation was interrupted: {error}")))??;
+    let evaluation = measured.map_err(|error| {
+        CliError::new(format!("the evaluation was interrupted: {error}; run the command again"))
+    })??;
     shown.print(&evaluation, text)
 }
 

@@ -221,7 +221,7 @@ async fn an_audit_stays_under_what_is_claimed_and_sees_that_there_is_something()
     assert!(report.keeping.independent_mu_lower > 0.1, "{report:?}");
 }
 
-/// The audit ignores sampling: every canary is in every version, and the noise is that of the task.
+/// The audit ignores sampling: every canary is in every version, and gets the noise of the task.
 #[tokio::test]
 async fn an_audit_of_a_task_that_claims_sampling_answers_and_says_what_it_takes() {
     let mut description = audited("independent");

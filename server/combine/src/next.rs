@@ -79,11 +79,11 @@ pub(super) struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    /// Begins a version. `stored` is the finalizer's state of the newest one, followed by that of a component which combines
-    /// updates, if the task `has_own_aggregator`.
+    /// Begins a version. `stored` is the finalizer's state after the newest version. If the task `has_own_aggregator`,
+    /// the state of the component that combines updates follows it.
     ///
     /// # Errors
-    /// If a component keeps another number of values than for the newest version.
+    /// If the number of values that a component keeps has changed since the newest version.
     pub fn new(
         step: Step<'a>,
         commit: &'a Commit,

@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 /// equations 2 and 3), also if the single updates are masked. A place without an update stays as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartPlaces {
-    /// The ends of runs of values with one place, ascending.
+    /// The runs of neighbouring values that have the same place: the end of each run, ascending, and its place.
     runs: Vec<(usize, PartPlace)>,
     kind: Kind,
     count: usize,
@@ -40,14 +40,9 @@ pub(super) struct PartMeans<'a> {
 pub(super) enum RunStep {
     /// The values become the shares.
     Set,
-    /// The values change by the mean of all updates, multiplied by the factor and limited to this magnitude. Under masks, nobody has
-    /// checked the updates, and a hostile one can make a share tiny.
-    Scaled {
-        /// The factor.
-        factor: f64,
-        /// The limit.
-        most: f64,
-    },
+    /// The values change by the mean of all updates, multiplied by `factor` and limited to the magnitude `most`. The
+    /// limit exists because masked updates are not checked, and a hostile one can make a share tiny.
+    Scaled { factor: f64, most: f64 },
     /// No client has trained these values.
     Keep,
 }

@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 const SUM_TIMEOUT: Duration = Duration::from_secs(600);
 /// The time limit of the other questions.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
-/// The largest answer to other questions than a sum, or refusal, in bytes: all clients of the largest cohort.
+/// The largest refusal, and the largest answer to a question that does not ask for a sum, in bytes. An answer can list
+/// all clients of the largest cohort.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// The number of characters of a member's reason that are kept.
 const DETAIL_MAX: usize = 300;

@@ -130,7 +130,8 @@ impl Member {
     }
 }
 
-/// Reads the plan. What clients encrypted depends on its digest, so a coordinator cannot show the member another one.
+/// Reads the plan. The clients' encrypted seeds depend on the plan's digest, so a coordinator cannot show the member
+/// another plan.
 fn known(round: &CommitteeRound) -> Result<Known, MemberError> {
     let plan: Plan =
         serde_json::from_str(&round.plan).map_err(|error| MemberError::Plan(error.to_string()))?;

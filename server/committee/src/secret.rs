@@ -24,7 +24,6 @@ use crate::{
 const SECRET_FILE: &str = "member-key";
 /// The file with the access token.
 const TOKEN_FILE: &str = "token";
-/// The lock file.
 const LOCK_FILE: &str = "lock";
 
 /// The secrets and the memory of a member.
@@ -54,7 +53,7 @@ pub fn open(folder: &Path) -> Result<Secrets, MemberFileError> {
         return Err(MemberFileError::InUse(folder.to_owned()));
     }
     let path = folder.join(SECRET_FILE);
-    // The answers come first: keys without them are those of a member that has lost its memory.
+    // The answers come first: a member with keys but without answers has lost its memory.
     let answers = Answers::open(folder, !path.exists())?;
     let bytes = read_or_create::<64>(&path)?;
     let (channel, identity) = bytes.split_at(32);

@@ -31,7 +31,7 @@ const DRAW_SECONDS: f64 = 300.0;
 /// often.
 const ASKS_MILLISECONDS: u64 = 60_000;
 
-/// The time, in milliseconds, after which a demand that another process has told expires.
+/// The time, in milliseconds, after which a demand that another process has reported expires.
 const TOLD_MILLISECONDS: u64 = 10_000;
 
 /// The waiting clients of all populations, and the tasks that want them.
@@ -46,11 +46,12 @@ struct Crowd {
     wanting: BTreeMap<TaskId, Wanting>,
     /// The newest weights that a task offers to waiting clients for prefetching.
     offered: Option<Artifact>,
-    /// The demand that another process, which drives the population's tasks, has told last.
+    /// The latest demand from the other process that drives the population's tasks.
     told: Option<Demand>,
 }
 
-/// The demand for clients of a population, as its driver tells it to other processes, which answer its clients, too.
+/// The demand for clients of a population. Its driver reports it to the other processes, because they answer clients of
+/// the population, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Demand {
     organisation: OrganisationId,
@@ -59,7 +60,7 @@ pub struct Demand {
     per_second: f64,
     /// The newest weights that clients may prefetch.
     offered: Option<Artifact>,
-    /// When the demand expires, unless it is told again.
+    /// The time at which the demand expires, unless it is reported again.
     until: Timestamp,
 }
 
@@ -82,8 +83,8 @@ struct Wanting {
 }
 
 impl Crowds {
-    /// Returns the eligible clients that this task may draw: all except those reserved by tasks whose turn comes first.
-    /// Reserves as many of them as the task wants.
+    /// Returns the eligible clients that this task may draw. Tasks whose turn comes first have reserved the others.
+    /// Reserves as many clients as the task wants.
     pub fn share(
         &self,
         task: &TaskRecord,
@@ -157,7 +158,7 @@ impl Crowds {
         driven.map(demand).collect()
     }
 
-    /// Records what another process has told about a population.
+    /// Records the demand that another process has reported.
     pub fn hear(&self, demand: Demand) {
         let mut crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (demand.organisation, demand.population.clone());

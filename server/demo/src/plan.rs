@@ -55,7 +55,7 @@ pub fn description(rounds: u32, cohort: u32, privacy: Option<PrivacyReport>) -> 
     }
 }
 
-/// The share of the cohort that must take part in a private masked sum. The noise is sized for so many clients.
+/// The share of the cohort that must take part in a private masked sum. The noise is sized for this number of clients.
 const MASKED_COHORT_SHARE: f64 = 0.8;
 
 /// Makes the clients mask their updates. The means that compare single updates do not go with it. If the task is private, each

@@ -177,7 +177,7 @@ mod tests {
                 fate.record(&event);
             }
             assert_eq!(vanishing.vanished(), 0);
-            // A training tells of each of its steps.
+            // A training reports each of its steps.
             fate.record(&moment);
             fate.record(&moment);
             assert_eq!(vanishing.vanished(), 1);

@@ -31,7 +31,7 @@ impl Verdict {
 pub struct Finding {
     /// The name of the check. Programs rely on it.
     pub check: &'static str,
-    /// The verdict.
+    /// The severity. If any check failed, `folkmoot doctor` exits with a failure.
     pub verdict: Verdict,
     /// A sentence about the installation.
     pub message: String,

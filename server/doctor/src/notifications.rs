@@ -8,7 +8,10 @@ pub const CHECK: &str = "notifications";
 /// Reads the secrets of the channels for notices. Sends nothing.
 pub fn check(config: &Config, environment: &dyn Fn(&str) -> Option<String>) -> Finding {
     if config.notifications.is_empty() {
-        return Finding::skipped(CHECK, "notifications has no channel, so nobody is told when a task stops.");
+        return Finding::skipped(
+            CHECK,
+            "notifications has no channel, so nobody is notified when a task stops.",
+        );
     }
     match Channels::new(&config.notifications, "", environment) {
         Ok(channels) => {

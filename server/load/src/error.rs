@@ -94,7 +94,7 @@ pub enum LoadError {
     /// A request of the device failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The weights have another size than the update.
+    /// The weights and the update have different sizes.
     #[error(
         "the assignment's weights have {weights} bytes, but the update has {update}; set --parameters to {parameters}"
     )]

@@ -194,7 +194,8 @@ pub struct KindReport {
     pub p99_ms: f64,
     /// The longest latency, in milliseconds.
     pub max_ms: f64,
-    /// The failed requests by error code. `network` stands for a broken connection, `timeout` for none in time.
+    /// The failed requests by error code. `network` stands for a broken connection, `timeout` for an answer that was
+    /// late.
     pub failures: BTreeMap<String, u64>,
     /// Points of the percentile curve: percentile, milliseconds.
     pub curve: Vec<(f64, f64)>,

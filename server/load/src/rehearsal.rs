@@ -40,7 +40,7 @@ impl Rehearsal {
         if let Some(parameters) = settings.parameters
             && let Err(error) = rehearsal.create_task(population, parameters as usize, settings).await
         {
-            // The first error says more than that of the clean-up.
+            // The first error says more than an error of the clean-up.
             let _ = rehearsal.end().await;
             return Err(error);
         }

@@ -15,8 +15,8 @@ use super::{chance::Chance, record::Kind, shared::Shared, update::offer};
 /// quota is used up, is not asked more often.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Connects, and then waits for work again and again until the future is dropped. `is_connected` is told when the first
-/// wait begins.
+/// Connects, and then waits for work again and again until the future is dropped. Sends to `is_connected` when the
+/// first wait begins.
 pub async fn stay(shared: Arc<Shared>, device: Transport, number: usize, is_connected: oneshot::Sender<()>) {
     let mut chance = Chance::new(shared.settings.seed, number as u64 + 1);
     {

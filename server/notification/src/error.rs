@@ -20,7 +20,7 @@ pub enum DeliveryError {
     /// The server cannot be reached, or the connection failed.
     #[error("{}", with_causes(.0))]
     Request(#[from] reqwest::Error),
-    /// The server answered with another status than 2xx.
+    /// The server answered with a status other than 2xx.
     #[error("the server answered with status {0}; look into its log, and check the channel's URL and secret")]
     Status(u16),
     /// The mail server refused the message, or cannot be reached.

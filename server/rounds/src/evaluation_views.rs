@@ -11,12 +11,13 @@ use folkmoot_storage::{EvaluationRecord, EvaluationSource};
 const MISSING: &str = "Only loss and accuracy are known, because at least one client reported no other sums. Its SDK is \
                        older, the app's own training loop evaluated, or its labels allow no other metric.";
 
-/// The figures of federated evaluations that the API may show. It always shows those of the operator's own examples.
+/// The figures of federated evaluations that the API may show. It always shows figures about the operator's own
+/// examples.
 #[derive(Clone, Copy, Debug)]
 pub struct Disclosed {
     /// Whether it may show exact counts of the clients' examples.
     pub counts: bool,
-    /// Whether it may show what the task's clients measured.
+    /// True if the API may show the measurements of the task's clients.
     pub measured: bool,
 }
 

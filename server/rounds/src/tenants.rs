@@ -167,7 +167,8 @@ impl Tenant {
         }
     }
 
-    /// Refuses a request unless `has_one` finds a token in the bucket, whose burst and rate per second it is told.
+    /// Refuses a request unless `has_one` finds a token in the bucket. It gets the bucket, its burst, and its rate per
+    /// second.
     fn check_rate(&mut self, has_one: impl FnOnce(&mut Bucket, f64, f64) -> bool) -> Result<(), Refusal> {
         let Some(rate) = self.quotas.requests_per_second_max else { return Ok(()) };
         let burst = (f64::from(rate) * BURST_SECONDS).max(BURST_MIN);

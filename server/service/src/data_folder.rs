@@ -1,5 +1,5 @@
-//! The data folder. Only its owner can read it, and it is used either by coordinators or by one other program that
-//! needs it alone, such as a recovery, never by both at once.
+//! The data folder. Only its owner can read it. Coordinators use it, or one other program that needs exclusive access,
+//! such as a recovery, but never both at once.
 
 use std::{
     fs::{self, File, TryLockError},

@@ -299,7 +299,7 @@ async fn drive(
         drivers::run(shared, clock, config, health.clone(), draining())
     };
     drivers::supervise(&health, run, tokio::time::sleep, draining()).await;
-    // From now on, another process tells how many clients the tasks want.
+    // From now on, another process reports the demand of the tasks for clients.
     coordinator.crowds.retain(&BTreeSet::new());
     // A coordinator with SQLite has nobody to tell.
     let _ = give_up.send(());

@@ -66,7 +66,7 @@ pub async fn join(table: &ProcessTable, own: &ProcessRecord) -> Result<Option<Pr
 /// receives signals until the coordinator is `closing`.
 ///
 /// # Errors
-/// Never; the type is that of the coordinator's other tasks.
+/// Never; it has the same type as the coordinator's other background tasks.
 pub async fn run(
     coordinator: Arc<Coordinator>,
     table: ProcessTable,
@@ -83,7 +83,7 @@ pub async fn run(
             _ = given_up => {}
         }
         if let Err(error) = leave(&table, &own).await {
-            tracing::warn!(%error, "the other coordinators could not be told that this one stops; they will notice");
+            tracing::warn!(%error, "the other coordinators could not be notified that this one stops; they will notice");
         }
         closing.await;
     };

@@ -127,13 +127,13 @@ pub enum KindOutcome {
     ClientsEnrolled,
 }
 
-/// An active task, and what people were told of it.
+/// An active task, with the notices that were delivered about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedTask {
     /// The task.
     pub task: TaskRecord,
-    /// The latest standstill that people were told of. `None` if there was none.
+    /// The latest standstill about which a notice was delivered. `None` if there was none.
     pub told_stall: Option<u64>,
-    /// True if people were told that the task's privacy budget is nearly spent.
+    /// True if a notice was delivered that the task's privacy budget is nearly spent.
     pub told_budget: bool,
 }

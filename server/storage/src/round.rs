@@ -129,7 +129,7 @@ pub trait RoundRepository {
     /// next draw. `None` keeps what is stored.
     ///
     /// # Errors
-    /// Those of [`RoundRepository::assign`].
+    /// The errors of [`RoundRepository::assign`].
     async fn assign_and_keep(
         &self,
         record: &RoundRecord,

@@ -45,7 +45,7 @@ pub trait SecureRepository {
         step: SecureStep,
     ) -> Result<Vec<AssignmentId>, StorageError>;
 
-    /// Reads the messages of these assignments in a step, by assignment id. Leaves out those that have sent none.
+    /// Reads the messages of these assignments in a step, by assignment id. Leaves out assignments without a message.
     async fn secure_messages_of(
         &self,
         ids: &[AssignmentId],

@@ -107,7 +107,7 @@ async fn a_row_that_does_not_fit_is_refused_and_nothing_is_written() {
     assert!(read(&to).await.1.values().all(Vec::is_empty));
 }
 
-/// In a flow, an update may count in a later round than that of its assignment, in whose log it lies.
+/// In a flow, an update is stored in the log of its assignment's round, but may count in a later round.
 #[tokio::test]
 async fn an_open_update_comes_with_the_round_of_its_log() {
     let folder = tempfile::tempdir().unwrap();

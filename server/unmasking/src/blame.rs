@@ -15,7 +15,7 @@ pub(crate) enum Fault {
     WrongOpening,
     /// The member has sent shares that its neighbours cannot read. More of them say so than can lie.
     UnreadableShares,
-    /// The member has shared another secret than it committed to.
+    /// The member has shared a secret that it had not committed to.
     FalseSecret,
     /// The client has encrypted the seeds of its masks so that a committee cannot read them.
     UnreadableSeal,

@@ -208,7 +208,7 @@ impl<'a> Exchange<'a> {
         Ok(seen)
     }
 
-    /// Reads the messages of an open step from other assignments than these.
+    /// Reads the messages of an open step from assignments other than these.
     async fn new_messages(
         &self,
         step: SecureStep,

@@ -44,7 +44,6 @@ pub(crate) struct Known {
 pub(crate) struct Heard<T> {
     /// The assignments whose messages were read.
     pub from: BTreeSet<AssignmentId>,
-    /// Their content.
     pub content: T,
 }
 

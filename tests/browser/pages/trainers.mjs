@@ -6,7 +6,7 @@ globalThis.digits = [];
 /** Resolves when the trainer `waits` has begun for the given time, from 0. */
 globalThis.begun = (time = 0) => waitFor(() => works[time]);
 
-/** Lets `waits` go on. */
+/** Lets `waits` continue. */
 globalThis.goOn = () => {
   isGoing = true;
   wakers.splice(0).forEach((wake) => wake());

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { end, firstLine } from './coordinator.mjs';
 import { folkmoot } from './paths.mjs';
 
-/** Starts `count` members. `settings` are those of a task, `variables` those of the coordinator. */
+/** Starts `count` members. `settings` belong to the task, `variables` to the coordinator's environment. */
 export async function startCommittee(folder, count) {
   const members = await Promise.all(Array.from({ length: count }, (_, index) => startMember(`${folder}/member-${index}`)));
   const configs = members.map(({ served }) => ({ key: served.key, url: served.url, token_file: served.token_file }));

@@ -1,6 +1,6 @@
 //! A program that runs a coordinator, for tests that kill it. It serves until its standard input is closed, or until
 //! SIGTERM, as `folkmoot serve` does. Each input line is a number of
-//! milliseconds by which a held clock is advanced, or lets a halted coordinator go on.
+//! milliseconds by which a held clock is advanced, or lets a halted coordinator continue.
 
 use std::{
     error::Error,
@@ -84,7 +84,7 @@ fn obey(passed: &AtomicU64, gate: &Gate) -> io::Result<()> {
     Ok(())
 }
 
-/// The point at which the process halts, until the test lets it go on.
+/// The point at which the process halts, until the test lets it continue.
 #[derive(Default)]
 struct Gate {
     halt: Option<Halt>,

@@ -35,8 +35,9 @@ const GOAL: u64 = 6;
 const KILLS: u64 = 4;
 /// The maximum number of ledger changes between two kills.
 const PROGRESS_MAX: u64 = 18;
-/// The number of committed rounds. A round has at least `GOAL` changes of the ledger, so the task does not end before the
-/// last kill: between two kills are at most `3 * PROGRESS_MAX` changes, and those of the clients that are not held yet.
+/// The number of committed rounds. A round has at least `GOAL` changes of the ledger, so the task does not end before
+/// the last kill: between two kills are at most `3 * PROGRESS_MAX` changes, and the changes by clients that are not
+/// held yet.
 const ROUNDS: u64 = KILLS * (3 * PROGRESS_MAX + 2 * CLIENTS) / GOAL + 1;
 /// The widths of the layers, with about 130,000 parameters. That is four tiles of the running sum and eight pieces of
 /// an upload.

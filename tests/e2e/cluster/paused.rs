@@ -1,4 +1,4 @@
-//! Tests a driver that is paused for longer than its lease, and then goes on.
+//! Tests a driver that is paused for longer than its lease, and then continues.
 
 use folkmoot_protocol::messages::{UploadState, UploadStatus};
 use folkmoot_tests::{

@@ -11,7 +11,6 @@ use tokio::sync::watch;
 /// The records that all clients share: the bytes of every update, the uploads in progress, and the acknowledged
 /// updates.
 pub struct Ledger {
-    /// The task.
     pub task: TestTask,
     state: Mutex<State>,
     /// The number of changes of `state`.

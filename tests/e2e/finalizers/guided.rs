@@ -142,7 +142,7 @@ async fn fl_trust_gives_the_same_version_after_a_kill() {
     expect_the_same_after_a_kill(aggregator, Some(fl_trust)).await;
 }
 
-/// The numbers of these rules are those of `server/cli/tests/algorithms/guided.rs`.
+/// These rules have the same numbers as in `server/cli/tests/algorithms/guided.rs`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_coordinator_learns_is_the_same_after_a_kill() {
     let aggregator = json!({ "kind": "fed_law", "examples": EXAMPLES, "steps": 4 });

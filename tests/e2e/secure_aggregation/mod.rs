@@ -227,7 +227,7 @@ async fn against_a_malicious_coordinator_clients_agree_on_the_survivors() {
 }
 
 /// Real clients train and mask. One of them is killed while it trains, and one after its update was accepted, before it has
-/// opened its shares. Both go on where they were.
+/// opened its shares. Both resume where they were.
 #[tokio::test]
 async fn real_clients_train_and_one_that_is_killed_goes_on() {
     let settings = json!({ "step_deadline_seconds": 600 });

@@ -20,7 +20,7 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 /// Golden payloads. Each line is the text of a codec, followed by the payload's bytes in hexadecimal.
 const GOLDEN: &str = include_str!("../../../client-sdk/update/fixtures/golden.txt");
 
-/// The tensor shapes of the models. The first model is that of the golden payloads.
+/// The tensor shapes of the models. The first model is the one in the golden payloads.
 const SHAPES: [&[&[u64]]; 5] = [
     &[&[10, 15], &[]],
     &[&[300, 7], &[3], &[0], &[5, 4, 2]],

@@ -20,7 +20,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn read<M: Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
-    // The largest factor is that of a plan: ten bytes of JSON can become a rule or schedule of about a hundred bytes in
+    // The largest factor belongs to plans: ten bytes of JSON can become a rule or schedule of about a hundred bytes in
     // memory.
     let most = (64 << 10) + 64 * text.len();
     let Ok(message) = within(most, || serde_json::from_str::<M>(text)) else { return };

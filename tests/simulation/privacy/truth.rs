@@ -228,7 +228,8 @@ impl TaskScript {
         (self.mechanism == Mechanism::Adaptive).then_some(self.report_goal as f64 / 20.0)
     }
 
-    /// Returns the noise multiplier of the updates, computed from the one that the task sets; `None` if it sets none.
+    /// Returns the noise multiplier of the updates, computed from the task's noise multiplier; `None` if the task sets
+    /// none.
     fn asked(&self) -> Option<f64> {
         let asked = self.multiplier?;
         Some(self.of_updates(asked))

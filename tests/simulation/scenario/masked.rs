@@ -12,7 +12,7 @@ use crate::chance::Chance;
 
 /// The random stream of worlds with masks. It is separate, so that adding it did not change the other worlds.
 const MASKING: u64 = 98;
-/// One of so many worlds masks the updates of its first task.
+/// One world in this number masks the updates of its first task.
 const ONE_OF: u64 = 5;
 /// Masked worlds are the ones whose seed has this remainder. The seeds of past failures do not.
 const REMAINDER: u64 = 2;

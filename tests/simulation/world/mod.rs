@@ -72,7 +72,6 @@ struct Ledger {
     secured: Secured,
 }
 
-/// A world.
 pub struct World {
     seed: u64,
     now: u64,

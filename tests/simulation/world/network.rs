@@ -21,7 +21,6 @@ pub struct Message {
     pub incarnation: u32,
     /// The id that the response repeats.
     pub request_id: RequestId,
-    /// The request.
     pub request: Request,
 }
 

@@ -90,7 +90,8 @@ impl World {
         }
     }
 
-    /// Checks a released sum: it has enough updates, all of them were masked, and its metrics are those of its members.
+    /// Checks a released sum: it has enough updates, all of them were masked, and its metrics are the sums over its
+    /// members.
     pub(super) async fn check_masked(
         &mut self,
         task: usize,

@@ -13,7 +13,7 @@ const DASHBOARD: &str = "examples/deploy/monitoring/dashboard.json";
 const SETTINGS: &str = "server/settings/src/setting.rs";
 /// The beginning of the list of settings in [`SETTINGS`].
 const KEYS: &str = "pub const KEYS";
-/// Variables that are no settings: those of the commands of `folkmoot`.
+/// Variables that commands of `folkmoot` read, and that are no settings.
 const VARIABLES: [&str; 2] = ["FOLKMOOT_URL", "FOLKMOOT_API_KEY"];
 
 /// A text that must be in a file, made from a version of this repository.

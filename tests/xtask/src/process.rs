@@ -148,7 +148,7 @@ pub fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Removes all variables from a command's environment, but the one without which no socket works on Windows.
+/// Removes all variables from a command's environment except `SystemRoot`, which sockets need on Windows.
 pub fn without_environment(command: &mut Command) -> &mut Command {
     command.env_clear().envs(env::var_os("SystemRoot").map(|root| ("SystemRoot", root)))
 }

@@ -8,7 +8,7 @@ import type { Storage } from './storage.js';
 import { FolkmootError } from './types.js';
 
 const KEYS_MAX = 8;
-/** The maximum number of tasks to remember. The one that was noted first is forgotten first. */
+/** The maximum number of tasks to remember. The task whose endorsement was noted longest ago is forgotten first. */
 const TASKS_MAX = 256;
 const STATEMENT_BYTES_MAX = 8192;
 const LEVELS = ['none', 'central', 'distributed', 'local'];

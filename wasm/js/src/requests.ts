@@ -94,7 +94,7 @@ export class Requests {
     return fetched;
   }
 
-  /** If a task is declined, deletes what is kept of it too, because that was computed from the same examples. */
+  /** If a task is declined, also deletes the data kept for it, because they were computed from the same examples. */
   private async unlessDeclined<T>(assignment: Assignment, work: () => Promise<T>): Promise<T> {
     try {
       return await work();

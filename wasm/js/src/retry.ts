@@ -1,4 +1,4 @@
-/** Repeats what fails for a reason that passes. */
+/** Repeats calls that fail for a temporary reason. */
 
 import { type Engine, ModuleError } from './engine.js';
 import type { ClientEvent } from './messages.js';

@@ -148,8 +148,8 @@ export interface AssignmentOffer {
 }
 
 /**
- * A plan, as sent by the coordinator. Its names are those of the coordinator's JSON, in snake_case. A plan has more than
- * these fields.
+ * A plan, as sent by the coordinator. Its fields have the names of the coordinator's JSON, in snake_case. A plan has
+ * more than these fields.
  */
 export interface Plan {
   /** Default: `training`. */

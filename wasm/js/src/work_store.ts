@@ -77,7 +77,7 @@ async function settle(storage: Storage, key: string, kind: Kind, isKept: boolean
   await trimMemories(storage, kind, 0);
 }
 
-/** Stores what an update leaves for its task, until it is known whether it was accepted. */
+/** Stores the state that an update leaves for its task, until it is known whether the update was accepted. */
 export async function putPending(storage: Storage, assignmentId: string, task: string, left: Left): Promise<void> {
   for (const [name, bytes] of Object.entries(left)) {
     const key = `${assignmentId}.${name}`;
@@ -114,7 +114,7 @@ async function trimMemories(storage: Storage, kind: Kind, oldest: number): Promi
   }
 }
 
-/** Deletes what is kept of a task. */
+/** Deletes the data that are kept of a task. */
 export async function forgetTask(storage: Storage, task: string): Promise<void> {
   for (const { suffix } of [RESIDUAL, OWN]) {
     await storage.remove('memories', task + suffix);

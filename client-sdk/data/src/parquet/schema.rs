@@ -17,7 +17,6 @@ pub(super) enum Kind {
     Number,
     /// Unsigned integers, or lists of unsigned integers.
     Unsigned,
-    /// Text.
     Text,
     /// An unsupported type.
     Other,

@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(message("1,2,3\n1,2\n", &options), "line 2 has 2 columns, but 3 were expected");
         assert_eq!(message("7\n", &options), "line 1 has 1 columns, but 2 were expected");
         assert!(message("1,2,-3\n", &options).starts_with("line 1, column 3: \"-3\" is not a class number"));
-        assert_eq!(message("", &options), "the file has no examples");
+        assert_eq!(message("", &options), "the file has no examples; choose a file with at least one");
         let options = CsvOptions { rows_max: 1, ..options };
         assert_eq!(message("1,2\n1,2\n", &options), "the file has more than 1 rows");
     }

@@ -7,7 +7,7 @@ use crate::examples::ExamplesError;
 #[non_exhaustive]
 pub enum DataError {
     /// The file has no rows.
-    #[error("the file has no examples")]
+    #[error("the file has no examples; choose a file with at least one")]
     Empty,
     /// The file cannot be read, or is not UTF-8.
     #[error("the file cannot be read: {0}")]

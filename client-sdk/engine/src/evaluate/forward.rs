@@ -34,7 +34,6 @@ impl Forward {
         self.memory_bytes_max = Some(bytes_max);
     }
 
-    /// The model.
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }

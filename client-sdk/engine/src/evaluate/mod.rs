@@ -124,7 +124,7 @@ fn batches(examples: &Examples) -> impl Iterator<Item = (Range<usize>, &[f32])> 
 /// Computes the engine's metrics for predictions of another implementation of a model.
 ///
 /// `predict` gets the features of up to 256 examples, row-major, and the number of these examples. It returns one row
-/// of outputs for each example. The shapes are those of one example, without the batch dimension.
+/// of outputs for each example. The shapes describe one example, without the batch dimension.
 ///
 /// # Errors
 /// Returns a [`FitError`] if the examples do not match the shapes and the loss, or the predictions have the wrong

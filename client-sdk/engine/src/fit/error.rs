@@ -171,9 +171,9 @@ pub enum FitError {
         /// Each output with its shape, or with the reason why the loss does not fit, in a line of its own.
         listed: String,
     },
-    /// A feature by which the model looks up a row of a table is no position of a row.
+    /// A feature that the model uses as the index of a row (`Gather`, an embedding) is not an index.
     #[error(
-        "example {row} has {value} in feature column {column}, but the model looks up a row of a table with it: it must \
+        "example {row} has {value} in feature column {column}, which the model uses as the index of a table's row; it must \
          be {needed}"
     )]
     NoSuchRow {

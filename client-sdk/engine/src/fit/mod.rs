@@ -17,8 +17,9 @@ use folkmoot_loss::loss::{LabelForm, Layout};
 const DISTRIBUTION_TOLERANCE: f32 = 1e-3;
 
 impl Model {
-    /// Returns the model with the output that a plan trains: the one that it names, or the only one that its loss fits. A
-    /// loss fits floats that begin with the batch. It does not fit a softmax that it contains, or a single class.
+    /// Returns the model with the output that a plan trains: the output that the plan names, or the only output that
+    /// its loss fits. A loss fits floats whose first dimension is the batch. It does not fit the output of a softmax if
+    /// the loss contains one, or a single class.
     ///
     /// # Errors
     /// Returns [`FitError::Output`] if the model has no such output, and [`FitError::Outputs`] if the plan names none and

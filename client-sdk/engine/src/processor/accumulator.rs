@@ -40,7 +40,7 @@ impl Part {
 /// The loss of a step is the mean Σᵢ sᵢ·lossᵢ with Σᵢ sᵢ = 1, so its gradient is a sum over the micro-batches. If all
 /// examples count equally, each term is the gradient of a micro-batch's mean loss times the micro-batch's share of the
 /// examples. The sum equals the large batch's gradient up to rounding. Batch normalisation is the exception: its
-/// statistics are those of a micro-batch.
+/// statistics cover one micro-batch.
 #[derive(Debug, Default)]
 pub(crate) struct Accumulator {
     /// The gradient, one tensor after another in the program's order.

@@ -53,7 +53,7 @@ const LOSS: usize = 1;
 const GRADIENTS: usize = 2;
 
 impl<E: Element> BatchProgram<E> {
-    /// Compiles the step for this batch size. `has_shares` tells whether the examples are weighted.
+    /// Compiles the step for this batch size. `has_shares` is true if the examples are weighted.
     ///
     /// # Errors
     /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
@@ -90,7 +90,6 @@ impl<E: Element> BatchProgram<E> {
         self.program.output_length(OUTPUT)
     }
 
-    /// Returns the batch size.
     pub(crate) fn batch_size(&self) -> usize {
         self.batch_size
     }

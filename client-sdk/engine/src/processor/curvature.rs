@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::optimizer::{MatrixShape, sophia};
 
-/// The stream of the random directions, beside that of dropout.
+/// The random stream of the directions. Dropout has another one.
 const STREAM: u64 = 0x50F1;
 
 /// Estimates the curvature of each weight, for Sophia.

@@ -247,8 +247,8 @@ impl Processor {
         Ok(StepResult { loss, correct_count, example_count, is_finite, is_left_out: false })
     }
 
-    /// Computes the gradient of a step. With sharpness-aware minimisation that is the second one; loss, metrics and running
-    /// statistics are those of the first.
+    /// Computes the gradient of a step. With sharpness-aware minimisation, it is the second gradient; loss, metrics and
+    /// running statistics come from the first.
     fn compute(
         &mut self,
         request: &StepRequest<'_>,

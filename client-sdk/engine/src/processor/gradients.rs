@@ -24,7 +24,6 @@ const PROGRAMS: usize = 2;
 const PROGRAMS_MAX: usize = 64;
 const PROGRAM_BYTES_MAX: usize = 16 << 20;
 
-/// The input of a step.
 pub(crate) struct StepInput<'a> {
     pub(crate) examples: &'a Examples,
     /// The indexes of the step's examples, all in range: at least one, except with example privacy.

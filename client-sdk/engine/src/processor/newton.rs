@@ -28,7 +28,7 @@ impl Newton {
     /// H·v. If the curvature along a direction is not positive, returns what was found before, and g at first.
     ///
     /// # Errors
-    /// Those of `product`.
+    /// The errors of `product`.
     pub(crate) fn direction<E>(
         &self,
         gradient: &[f64],

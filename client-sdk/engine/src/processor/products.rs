@@ -16,7 +16,7 @@ use crate::step::StepError;
 /// The share by which the loss may rise: it is rounded to single precision.
 const LOSS_TOLERANCE: f64 = 1e-6;
 
-/// A step whose gradients at other weights are computed. The last gradient is that of the step.
+/// A step whose gradients at other weights are computed. The last gradient belongs to the step itself.
 pub(crate) struct Products<'a> {
     pub(crate) gradients: &'a mut Gradients,
     pub(crate) batch: &'a mut Batch,
@@ -104,7 +104,7 @@ impl Products<'_> {
     /// [`LocalOptimizer::NEWTON_HALVINGS_MAX`] times. `length` is the step's learning rate. `weights` is left at other weights.
     ///
     /// # Errors
-    /// Those of [`Products::direction`].
+    /// The errors of [`Products::direction`].
     fn shorten(
         &mut self,
         direction: &mut [f64],

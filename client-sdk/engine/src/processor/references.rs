@@ -61,7 +61,7 @@ impl References {
         Ok(())
     }
 
-    /// Returns the features that were computed last: those of the version, and of the last local model.
+    /// Returns the features that were computed last: under the version, and under the client's previous local model.
     pub(crate) fn features(&self) -> [&[f32]; 2] {
         [&self.features[0], &self.features[1]]
     }

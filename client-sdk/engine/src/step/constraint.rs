@@ -6,7 +6,8 @@ use folkmoot_protocol::{NamePattern, TrainingPlan};
 
 use crate::fit::{FitError, matching};
 
-/// A proximal step of the l1 norm, and a projection into a range after it. Together, they are the proximal step of both.
+/// A proximal step of the l1 norm, and then a projection into a range. Together, they are the proximal step of the l1
+/// norm plus the range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Constraint {
     /// The weight of Σ|w|; 0 without it.

@@ -23,9 +23,9 @@ pub(crate) enum Role {
 /// A part of a training. Only plans with a personal training have the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Trains what only this client keeps.
+    /// Trains the weights that only this client keeps.
     Personal,
-    /// Trains what travels.
+    /// Trains the shared weights.
     Shared,
 }
 
@@ -84,8 +84,8 @@ impl Parameters {
         Ok(Self { roles, personal, travelling, constraints, ranges })
     }
 
-    /// Freezes what this phase of the plan's training does not train. In a plan with FedRep, each phase trains what the other one
-    /// freezes; in all others, each phase trains everything.
+    /// Freezes the parameters that this phase of the plan's training does not train. With FedRep, each phase trains the
+    /// parameters that the other phase freezes; otherwise, each phase trains all.
     pub(crate) fn in_phase(mut self, model: &Model, plan: &TrainingPlan, phase: Phase) -> Self {
         if !matches!(plan.personal_training, Some(PersonalTraining::FedRep { .. })) {
             return self;

@@ -14,8 +14,8 @@ pub(crate) struct Difficulty {
 }
 
 impl Difficulty {
-    /// Returns `None` if the plan does not ask for losses. `model` is the one that the plan trains, and `held` the memory of its training in
-    /// bytes, beside which measuring may use the rest of what the plan allows.
+    /// Returns `None` if the plan does not need losses of examples. `model` is the model that the plan trains, and
+    /// `held` the memory of its training in bytes. Measuring may use the rest of the memory that the plan allows.
     pub(crate) fn of(plan: &TrainingPlan, model: &Model, held: usize) -> Option<Self> {
         if plan.curriculum.is_none() && plan.small_loss_selection.is_none() {
             return None;

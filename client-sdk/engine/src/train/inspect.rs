@@ -77,7 +77,7 @@ pub struct InspectedRemark {
     pub kind: &'static str,
     /// The tensor's name.
     pub tensor: String,
-    /// A sentence that tells what the engine does and how to change it.
+    /// A sentence that describes what the engine does and how to change it.
     pub text: String,
 }
 

@@ -80,7 +80,7 @@ impl TrainedPart {
         self.tensors.pick(&self.model, whole)
     }
 
-    /// Returns a vector of all of the model's weights: those of the part from `part`, the others from the model's file.
+    /// Returns a vector of all of the model's weights: the trained part from `part`, the others from the model's file.
     ///
     /// # Errors
     /// Returns [`FitError::WeightCount`] if the length of `part` is not the part's number of parameters.

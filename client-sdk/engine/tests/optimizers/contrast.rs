@@ -1,4 +1,5 @@
-//! A term of the loss that compares the model with others: what does not fit, and that a training goes on bit for bit.
+//! A term of the loss that compares the model with others: what does not fit, and that a stopped training resumes bit
+//! for bit.
 
 use folkmoot_engine::{
     Examples, FitError, ModelContrast, TrainError, Trainer, TrainingOutcome, TrainingPlan,
@@ -43,7 +44,7 @@ fn without_a_last_local_model_the_term_has_no_gradient() {
     let plain = finished(trainer(&plain).unwrap());
     let first = finished(trainer(&contrasted("activated")).unwrap());
     assert!(distance(&first.delta, &plain.delta) < 1e-6);
-    // The reported loss is that of the examples alone.
+    // The reported loss covers only the examples.
     assert!((first.metrics.loss_sum - plain.metrics.loss_sum).abs() < 1e-4);
     let mut later = trainer(&contrasted("activated")).unwrap();
     later.contrast_with(&previous()).unwrap();

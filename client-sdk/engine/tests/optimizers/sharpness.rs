@@ -1,4 +1,4 @@
-//! Sharpness-aware minimisation: its two gradients, what acts on which of them, and its memory.
+//! Sharpness-aware minimisation: its two gradients, the rules that act on each of them, and its memory.
 
 use folkmoot_engine::{
     Examples, GradientClipping, ImportLimits, Inspection, Model, ParameterKind, SharpnessAware, Trainer,

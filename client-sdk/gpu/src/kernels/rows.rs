@@ -37,7 +37,7 @@ enum Item {
 pub(crate) struct Rows {
     rows: usize,
     width: usize,
-    /// The operands. The flag tells whether an operand has one element per row instead of one per element.
+    /// The operands. The flag is true if an operand has one element per row instead of one per element.
     inputs: Vec<(Read, bool)>,
     scalars: Vec<f64>,
     items: Vec<Item>,

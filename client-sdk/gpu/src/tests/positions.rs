@@ -87,7 +87,7 @@ fn rows_by_their_positions_and_back() {
     }
 }
 
-/// Tests a small table with so many positions that several invocations share each element.
+/// Tests a small table that is read at many positions, so that several invocations share each element.
 #[test]
 fn many_positions_of_a_small_table() {
     let (shape, count) = ([5, 3], 1000);

@@ -42,7 +42,7 @@ pub(super) struct StepSetting {
 }
 
 impl StepSetting {
-    /// Returns the size in bytes of each buffer that does not depend on the batch.
+    /// Lists the buffers whose sizes are the same for every batch, each with its size in bytes.
     pub(super) fn sizes(&self) -> Vec<(Buffer, usize)> {
         let trained = self.layout.trained_bytes;
         let numbers = |count: usize| count * size_of::<f32>();

@@ -82,7 +82,7 @@ impl GpuTraining {
         Ok(training)
     }
 
-    /// Compiles a step and allocates its constants. They are those of the graph and differ between batch sizes.
+    /// Compiles a step and allocates its constants. The constants come from the graph and differ between batch sizes.
     fn program(&mut self, draft: &StepDraft) -> Result<Program, GpuError> {
         let constants = allocate(&self.gpu, &[(Buffer::Constants, draft.plan.constant_bytes)])?;
         upload_constants(&self.gpu, &draft.graph, &draft.plan, &constants);

@@ -14,13 +14,15 @@ use crate::op::{Op, strides, volume};
 pub type ParameterAxes = BTreeSet<(usize, usize)>;
 
 impl Graph {
-    /// Returns the graph without the last units of its hidden layers. Of each axis that can shrink, this share remains: at least one
-    /// unit, and otherwise the nearest whole number. All values keep their ids, and a parameter of the new graph is the leading part of that of
-    /// the old one along each axis (Horváth et al. 2021, "FjORD", section 4.1; Diao et al. 2021, "HeteroFL", section 3.1).
+    /// Returns the graph without the last units of its hidden layers. Of each axis that can shrink, this share remains:
+    /// at least one unit, and otherwise the nearest whole number. All values keep their ids, and a parameter of the new
+    /// graph is the leading part of the same parameter in the old graph, along each axis (Horváth et al. 2021, "FjORD",
+    /// section 4.1; Diao et al. 2021, "HeteroFL", section 3.1).
     ///
-    /// These keep their sizes: inputs; these outputs; `fixed` axes; axes over which the graph sums up or takes a maximum, except where a
-    /// weight is multiplied; axes of which it reads a part, or that it joins; and axes that only a constant has. `updates` are
-    /// the new values of parameters, which shrink with them. So the removed units are as if the weights that read them were 0.
+    /// These keep their sizes: inputs; `outputs`; `fixed` axes; axes over which the graph sums up or takes a maximum,
+    /// except where a weight is multiplied; axes of which it reads a part, or that it joins; and axes that only a
+    /// constant has. `updates` are the new values of parameters, which shrink with them. The result is the same as if
+    /// the weights that read the removed units were 0.
     pub fn narrowed(
         &self,
         outputs: &[ValueId],

@@ -16,7 +16,7 @@ pub use contrast::contrast;
 pub use right::right_answers;
 pub use score::example_loss;
 
-/// A plan's loss, with what training adds to it.
+/// A plan's loss, with the terms that training adds to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
     /// The loss of one example.

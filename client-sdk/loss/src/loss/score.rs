@@ -6,7 +6,7 @@ use super::{LabelForm, Layout};
 
 /// Returns the loss of one example: the mean over its positions and outputs.
 ///
-/// `outputs` and `labels` are those of one example in this layout. Class numbers must be below the number of classes.
+/// `outputs` and `labels` belong to one example in this layout. Class numbers must be below the number of classes.
 pub fn example_loss(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> f64 {
     let positions = outputs.chunks_exact(layout.classes.max(1)).enumerate();
     let count = positions.len().max(1) as f64;

@@ -101,7 +101,7 @@ fn large_logits_stay_finite() {
     let layout = Layout::new(&[2], LabelForm::Classes);
     let (loss, gradient) = run(Loss::SoftmaxCrossEntropy, &layout, &[1000.0, -1000.0], &[1.0]);
     assert_eq!((loss, gradient), (2000.0, vec![1.0, -1.0]));
-    // The model is sure of another class than the label's, so both losses are at their largest and hardly move.
+    // The model is sure of a class that is not the label's, so both losses are at their largest and hardly move.
     let generalized = Loss::GeneralizedCrossEntropy { q: 0.5 };
     assert_eq!(run(generalized, &layout, &[1000.0, -1000.0], &[1.0]), (2.0, vec![0.0, 0.0]));
     let symmetric = Loss::SymmetricCrossEntropy { alpha: 0.0, beta: 1.0, floor: -4.0 };
@@ -253,7 +253,7 @@ proptest! {
             at[index] = here - STEP;
             let below = built.run(&at);
             at[index] = here;
-            // Near a kink, the slopes of the two sides differ, and the gradient is that of one of them.
+            // Near a kink, the slopes of the two sides differ, and the gradient is one of the two slopes.
             let slopes = [(above - found) / STEP, (found - below) / STEP];
             let (least, most) = (slopes[0].min(slopes[1]), slopes[0].max(slopes[1]));
             let is_between = (least - 1e-5..=most + 1e-5).contains(&gradient[index]);

@@ -104,7 +104,7 @@ fn label_encoder(node: &mut NodeLowering<'_>) -> Outputs {
     };
     let shape = node.shape(x.value);
     let is_key = compared(node, x.value, keys)?;
-    // The default, and what each value differs from it.
+    // The difference of each value from the default.
     let differences: Vec<f64> = values.into_iter().map(|value| value - default).collect();
     let differences = constant(node, differences);
     let differences = node.binary(ElementOp::Multiply, is_key, differences)?;

@@ -88,7 +88,7 @@ fn scales(
         (None, Some(sizes)) => (sizes.to_vec(), true),
         (None, None) => match attributes.floats("scales")? {
             Some(scales) => (scales.iter().map(|scale| f64::from(*scale)).collect(), false),
-            None => return Err(node.refuse("has neither scales nor sizes")),
+            None => return Err(node.refuse("has neither scales nor sizes; it must have one of them")),
         },
         (Some(_), Some(_)) => return Err(node.refuse("has both scales and sizes; it must have one of them")),
     };

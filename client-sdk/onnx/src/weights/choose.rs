@@ -101,7 +101,7 @@ pub(crate) fn weights(
     Ok((initializers, remarks))
 }
 
-/// Returns remarks about what exporters write differently from what the module trains.
+/// Returns remarks about parts of the file whose form exporters change, so that they differ from the module.
 fn of_exporters(proto: &GraphProto, bytes: &[u8], chunks: &[Chunks], uses: &Uses<'_>) -> Vec<Remark> {
     let tensors = proto.initializer.iter().zip(chunks);
     let by_name: BTreeMap<&str, &Chunks> =

@@ -43,7 +43,7 @@ struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// Returns whether the elements are those of a matrix with as many columns as this one has rows.
+    /// Returns whether the elements belong to a matrix with as many columns as this one has rows.
     fn is_transpose_of(&self, other: &Self) -> bool {
         let same = |at: usize| {
             let (row, column) = (at / self.columns, at % self.columns);

@@ -48,7 +48,7 @@ fn read(node: &NodeProto) -> impl Iterator<Item = &str> {
     node.input.iter().take(count).map(String::as_str).chain(operators::branch_outputs(node))
 }
 
-/// Returns the value by which the body of a loop tells whether to go on.
+/// Returns the value by which the body of a loop decides whether it repeats.
 fn condition(node: &NodeProto) -> Option<&str> {
     operators::branch_outputs(node).next().filter(|_| node.op_type == "Loop")
 }

@@ -1,4 +1,4 @@
-//! Finds normalisations that an exporter writes in another way than the module computes them.
+//! Finds normalisations that an exporter writes differently from the module's computation.
 
 use std::collections::BTreeMap;
 

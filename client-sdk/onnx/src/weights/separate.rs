@@ -119,7 +119,7 @@ fn copied(
     Copied { initializer, name, readers, replaced }
 }
 
-/// Returns the name of a node, or that of its first output if it has none.
+/// Returns the name of a node, or the name of its first output if the node has none.
 fn reader_name(node: &NodeProto) -> &str {
     match node.name.as_str() {
         "" => node.output.first().map_or("", String::as_str),
@@ -127,7 +127,7 @@ fn reader_name(node: &NodeProto) -> &str {
     }
 }
 
-/// Returns a new name that tells the tensor and the node that reads it. It depends only on the file.
+/// Returns a new name from those of the tensor and the node that reads it. It depends only on the file.
 fn new_name(tensor: &str, node: &str, names: &mut BTreeSet<String>) -> String {
     let mut name = format!("{tensor}@{node}");
     let mut number = 2;

@@ -114,8 +114,8 @@ impl Recipe {
         codecs.chain(self.rules.iter().map(|rule| rule.codec)).any(|codec| codec.uses_memory())
     }
 
-    /// Returns the approximate size in bytes of an update with this schema. The size of a tensor whose encoded size is
-    /// not known in advance is that of float32 values.
+    /// Returns the approximate size in bytes of an update with this schema. A tensor whose encoded size is not known in
+    /// advance counts with its size as float32.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

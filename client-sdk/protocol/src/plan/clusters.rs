@@ -30,9 +30,9 @@ pub struct Clusters {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub tensors: Vec<NamePattern>,
-    /// The difference of the clusters in version 0, from 0.000001 to 10. Cluster 1 starts with the values of the model's file. The
-    /// others start with them plus normal noise, whose standard deviation is this many times that of the tensor's values. For a
-    /// trained model, lower it to about 0.1.
+    /// The difference of the clusters in version 0, from 0.000001 to 10. Cluster 1 starts with the values of the
+    /// model's file. The others start with these values plus normal noise. Its standard deviation is this factor times
+    /// the standard deviation of the tensor's values. For a trained model, lower it to about 0.1.
     #[serde(default = "one")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.000001, max = 10.0)))]
     pub start_spread: f32,
@@ -53,7 +53,8 @@ impl Clusters {
         self.count as usize
     }
 
-    /// Returns what travels, given the tensors of one model and whether each cluster has its own.
+    /// Returns the schema of the values that travel, given the tensors of one model and whether each cluster has its
+    /// own.
     pub fn schema(&self, tensors: &[(TensorSpec, bool)]) -> TensorSchema {
         let shares = TensorSpec { name: CLUSTER_SHARES.to_owned(), shape: vec![self.count.into()] };
         let common = tensors.iter().filter(|(_, is_own)| !is_own).map(|(tensor, _)| tensor.clone());

@@ -5,9 +5,9 @@ use super::fault::Faults;
 /// Elastic averaging (EASGD: Zhang, Choromanska and LeCun 2015, "Deep learning with elastic averaging SGD", algorithm 1; with a
 /// local momentum, EAMSGD).
 ///
-/// Each client keeps a replica xᵢ of the model and goes on training it, instead of starting from the version x̃. After a training,
-/// the update is alpha·(xᵢ − x̃), and the replica becomes xᵢ − alpha·(xᵢ − x̃). So the version moves toward the replicas, and they move
-/// toward it. The first training of a client starts from the version.
+/// Each client keeps a replica xᵢ of the model and continues to train it, instead of starting from the version x̃.
+/// After a training, the update is alpha·(xᵢ − x̃), and the replica becomes xᵢ − alpha·(xᵢ − x̃). So the version moves
+/// toward the replicas, and they move toward it. The first training of a client starts from the version.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -11,7 +11,7 @@ const EPOCHS_MAX: u32 = 1_000;
 /// examples, and measures it again on the held-out ones (Wang et al. 2019, "Federated evaluation of on-device personalization"; Yu et
 /// al. 2020, "Salvaging federated learning by local adaptation", section 3.1).
 ///
-/// The steps are those of `plan`, with its batches, loss, clipping and frozen tensors, but of plain SGD with a constant learning rate.
+/// The steps use the batches, loss, clipping and frozen tensors of `plan`, but plain SGD with a constant learning rate.
 /// The fine-tuned weights stay on the device and are dropped after the evaluation. A client needs at least 2 examples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

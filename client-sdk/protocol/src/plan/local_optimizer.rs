@@ -145,7 +145,7 @@ pub enum LocalOptimizer {
     /// single row or column, such as biases, are changed by AdamW with the same `learning_rate` and `weight_decay`. Tables
     /// of embeddings and last layers are matrices like others. Only the CPU computes it.
     Muon {
-        /// The step size of both rules, above 0. Because of the scale, that of AdamW fits.
+        /// The step size of both rules, above 0. Because of the scale, a step size for AdamW fits.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
         learning_rate: f32,
         /// The Nesterov momentum of matrices, 0 (none) to below 1.
@@ -169,10 +169,11 @@ pub enum LocalOptimizer {
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
-    /// u ← g / √v for a running mean v of g², which for a matrix is the product of those of its rows and columns, divided by the mean of the rows;
-    /// w ← w − max(scale_min, rms(w))·min(r, 1/√t)·u / max(1, rms(u) / update_max) − r·weight_decay·w in step t (Shazeer and
-    /// Stern 2018, "Adafactor: adaptive learning rates with sublinear memory cost", algorithms 4 and 5). The state of a
-    /// matrix has as many numbers as it has rows and columns. Matrices are those of `muon`. Only the CPU computes it.
+    /// u ← g / √v for a running mean v of g²; for a matrix, v is the product of the running means of its rows and
+    /// columns, divided by the mean of the rows; w ← w − max(scale_min, rms(w))·min(r, 1/√t)·u / max(1, rms(u) /
+    /// update_max) − r·weight_decay·w in step t (Shazeer and Stern 2018, "Adafactor: adaptive learning rates with
+    /// sublinear memory cost", algorithms 4 and 5). The state of a matrix has as many numbers as it has rows and
+    /// columns. Tensors count as matrices by the rule of `muon`. Only the CPU computes it.
     Adafactor {
         /// The step size relative to the weights, above 0. The paper uses 0.01.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]

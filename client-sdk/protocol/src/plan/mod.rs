@@ -95,7 +95,7 @@ pub struct Plan {
     /// The correction of local gradients. A client that does not support it refuses the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_correction: Option<DriftCorrection>,
-    /// The rules by which a client encodes its table. A client that brings numbers is not affected.
+    /// The rules by which a client encodes its table. Clients whose examples are numbers already ignore them.
     #[cfg(not(target_family = "wasm"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table_schema: Option<TableSchema>,

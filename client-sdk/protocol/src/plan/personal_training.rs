@@ -2,8 +2,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
 
-/// A training of what only one client keeps, on the same examples and with the same optimizer and batches as that of what travels.
-/// `fed_rep` and `ditto` come before the training of what travels; `p_fed_me` and `apfl` train both in the same steps.
+/// A training of weights that only one client keeps. It uses the same examples, optimizer and batches as the training
+/// of the shared weights. `fed_rep` and `ditto` come before the training of the shared weights; `p_fed_me` and `apfl`
+/// train both in the same steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -37,8 +38,8 @@ pub enum PersonalTraining {
         /// The strength with which θ is drawn to w, above 0. The paper uses 15 to 30.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [15.0])))]
         lambda: f32,
-        /// The step of w toward θ, above 0 and at most 1 / lambda. The paper uses 0.005 and 0.01. The learning rate of the optimizer is
-        /// that of θ.
+        /// The step of w toward θ, above 0 and at most 1 / lambda. The paper uses 0.005 and 0.01. The optimizer's
+        /// learning rate applies to θ.
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]
         learning_rate: f32,
         /// The steps of θ for each batch, from 1 to 1000. The paper uses 5.
@@ -71,7 +72,7 @@ impl PersonalTraining {
         }
     }
 
-    /// Returns the number of steps for each batch of what travels.
+    /// Returns the number of steps for each batch of the shared weights' training.
     pub fn steps_per_batch(self) -> u32 {
         match self {
             Self::PFedMe { steps, .. } => steps,
@@ -79,7 +80,7 @@ impl PersonalTraining {
         }
     }
 
-    /// Returns the number of gradients in each step of what travels.
+    /// Returns the number of gradients in each step on the shared weights.
     pub fn gradients_per_step(self) -> u32 {
         if matches!(self, Self::Apfl { .. }) { 2 } else { 1 }
     }
@@ -134,7 +135,7 @@ impl PersonalTraining {
         }
     }
 
-    /// Lists numbers that are out of range. Returns the one that stands for the kind.
+    /// Lists numbers that are out of range. Returns the number that represents the kind in messages.
     fn list_number_faults(self, faults: &mut Faults) -> f64 {
         match self {
             Self::FedRep { epochs } => {
@@ -178,7 +179,7 @@ pub(super) struct PlanContext {
     pub keeps_statistics: bool,
     /// True if single examples are protected.
     pub is_private: bool,
-    /// True if a proximal term draws what travels to the version.
+    /// True if a proximal term draws the shared weights to the version.
     pub has_proximal_term: bool,
     /// True with mixed precision.
     pub is_mixed: bool,

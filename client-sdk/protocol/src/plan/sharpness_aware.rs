@@ -9,7 +9,7 @@ use super::{GradientClipping, Precision, fault::Faults};
 /// A step computes the gradient `g` of its batch at the weights `w`, and then the gradient at w + radius·g/‖g‖ with the same
 /// examples and the same dropout. The second gradient changes `w`. The norm is over all trained tensors together.
 /// `accumulation_steps` sums all batches of a step at either point. Clipping, the proximal term, a drift correction and
-/// weight decay apply to the second gradient, at `w`. Loss, metrics and running statistics are those of the first. A step
+/// weight decay apply to the second gradient, at `w`. Loss, metrics and running statistics come from the first. A step
 /// takes twice the time, and one more copy of the weights in memory. It runs on the CPU, so it needs `precision =
 /// "single"`. It is refused with `gradient_clipping.per_example_norm`, and so with `example_privacy`, because the second
 /// gradient of an example depends on the examples beside it.

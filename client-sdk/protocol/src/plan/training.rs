@@ -131,21 +131,23 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub trained: Vec<NamePattern>,
-    /// Patterns of tensor names. A tensor whose name matches one is personal: each client trains its own, which stays on
-    /// the device and does not travel (FedPer, Arivazhagan et al. 2019, for the last layers; LG-FedAvg, Liang et al. 2020,
-    /// for the first; FedBN, Li et al. 2021, for normalisations). The first training of a client starts with the values of
-    /// the model's file, and each later one with those of the one before. Each pattern must match at least one tensor that
-    /// is not frozen, and at least one tensor must match none.
+    /// Patterns of tensor names. A tensor whose name matches one is personal: each client trains its own, which stays
+    /// on the device and does not travel (FedPer, Arivazhagan et al. 2019, for the last layers; LG-FedAvg, Liang et al.
+    /// 2020, for the first; FedBN, Li et al. 2021, for normalisations). The first training of a client starts with the
+    /// values of the model's file, and each later training with the result of the previous one. Each pattern must match
+    /// at least one tensor that is not frozen, and at least one tensor must match none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub personal: Vec<NamePattern>,
-    /// A training of what only the client keeps, before the training of the tensors that travel, or in the same steps. If it comes
-    /// before, `steps_max` applies to each of the two, and `time_limit_seconds` to both together. With `p_fed_me`, `steps_max` counts
-    /// batches. Without one, personal tensors are trained together with the others (FedPer).
+    /// A training of weights that only the client keeps, before the training of the shared weights, or in the same
+    /// steps. If it comes before, `steps_max` applies to each of the two, and `time_limit_seconds` to both together.
+    /// With `p_fed_me`, `steps_max` counts batches. Without one, personal tensors are trained together with the others
+    /// (FedPer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
     pub personal_training: Option<PersonalTraining>,
-    /// A replica of the model that each client goes on training, and that moves toward the version as the version moves toward it.
+    /// A replica of the model that each client continues to train, and that moves toward the version as the version
+    /// moves toward it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "alpha": 0.5 }])))]
     pub elastic_averaging: Option<ElasticAveraging>,
@@ -282,7 +284,8 @@ impl TrainingPlan {
         faults.0
     }
 
-    /// Returns whether clients predict with different weights: with personal tensors, a model of their own, or that of a cluster.
+    /// Returns whether clients predict with different weights: with personal tensors, an own model, or the model of
+    /// their cluster.
     pub fn is_personal(&self) -> bool {
         !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
     }

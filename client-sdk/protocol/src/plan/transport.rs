@@ -31,7 +31,8 @@ impl Protection {
         }
     }
 
-    /// Returns the terms by which clients exchange messages to remove the masks; `None` if they do not.
+    /// Returns the terms for the messages with which clients remove the masks; `None` if clients exchange no such
+    /// messages.
     pub fn exchange(&self) -> Option<&SecureTerms> {
         match self {
             #[cfg(feature = "secure-aggregation")]

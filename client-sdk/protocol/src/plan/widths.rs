@@ -44,8 +44,8 @@ impl Widths {
         self.ratios.len()
     }
 
-    /// Returns what travels. `added` has for each tensor of the whole model its shape in the narrowest one, and the number of values that
-    /// each wider one adds, from the widest to the second narrowest.
+    /// Returns the schema of the values that travel. `added` has for each tensor of the whole model its shape in the
+    /// narrowest one, and the number of values that each wider one adds, from the widest to the second narrowest.
     pub fn schema(&self, added: &[(TensorSpec, Vec<u64>)]) -> TensorSchema {
         let shares = TensorSpec { name: WIDTH_SHARES.to_owned(), shape: vec![self.ratios.len() as u64] };
         let narrowest = added.iter().map(|(tensor, _)| tensor.clone());
@@ -64,8 +64,8 @@ impl Widths {
         PartPlace::named(name, WIDTH_SHARES, "width_")
     }
 
-    /// Returns the width that is trained, given the widest one that fits and a seed: that one, or if they are `sampled`, any that fits,
-    /// each as likely as the others.
+    /// Returns the width to train. It is `widest`, the widest that fits; if widths are `sampled`, the seed draws one of
+    /// all that fit, with equal probabilities.
     pub fn drawn(&self, widest: usize, seed: u64) -> usize {
         let fitting = self.ratios.len().saturating_sub(widest).max(1);
         let drawn = usize::try_from(mixed(seed) % fitting as u64).unwrap_or_default();

@@ -17,7 +17,7 @@ const SEAL_KEY_BYTES: usize = 32;
 pub struct CommitteeSeal(pub Vec<u8>);
 
 impl CommitteeSeal {
-    /// The number of bytes for a committee of so many members, each of which gets so many seeds.
+    /// Returns the number of bytes for a committee of `members` members, each of which gets `seeds` seeds.
     pub fn bytes(members: usize, seeds: usize) -> usize {
         SEAL_KEY_BYTES + members * (seeds * 32 + 16)
     }

@@ -82,7 +82,7 @@ fn array_at<const N: usize>(bytes: &[u8; MASKED_HEADER_BYTES], at: usize) -> [u8
     bytes[at..at + N].try_into().expect("the range has N bytes")
 }
 
-/// The numbers that travel inside the mask beside the values. Their sums are those of the cohort.
+/// The numbers that travel inside the mask beside the values. Their sums are over the cohort.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MaskedExtras {
     /// The weight of the update, or the sum of the weights.

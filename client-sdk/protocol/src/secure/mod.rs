@@ -1,4 +1,4 @@
-//! Secure aggregation on the wire: the terms in a plan, the messages of its steps, and those of a committee.
+//! Secure aggregation on the wire: the terms in a plan, the messages of its steps, and the messages of a committee.
 //!
 //! `folkmoot-secure-aggregation` produces and checks these messages.
 

@@ -39,7 +39,7 @@ pub enum Refusal {
         member: u32,
     },
     /// The survivors do not include this client, although its update was accepted.
-    #[error("the survivors do not include this client")]
+    #[error("the survivors do not include this client, although its update was accepted")]
     OwnUpdateMissing,
     /// Too few neighbours have survived.
     #[error("{found} neighbours have survived; recovery needs {least}")]

@@ -28,7 +28,7 @@ fn key((secret, identity): &(CommitteeSecret, SigningKey)) -> CommitteeKey {
     secret.public_key(identity.verifying_key().to_bytes())
 }
 
-/// Returns the terms of a committee whose secrets are those of `members`.
+/// Returns the terms of a committee of `members`, given by their secrets.
 pub fn terms(members: usize, colluders: u32) -> CommitteeTerms {
     CommitteeTerms {
         members: self::members(members).iter().map(key).collect(),

@@ -55,7 +55,7 @@ pub struct World {
     pub ring: Ring,
     pub roster: Roster,
     pub transcript: Transcript,
-    /// The members that go on after the shares.
+    /// The members that continue after the shares.
     pub masking: BTreeMap<u32, Masking>,
     pub values: Vec<Vec<i64>>,
     pub extras: Vec<[u64; EXTRAS]>,

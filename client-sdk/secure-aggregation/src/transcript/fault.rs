@@ -60,7 +60,7 @@ pub enum RecoverError {
         least: u32,
     },
     /// The shares of a member match its commitments but do not give its secret: the member has shared something else.
-    #[error("member {owner} has shared another secret than it committed to")]
+    #[error("member {owner} has shared a secret that it had not committed to")]
     FalseShares {
         /// The index of the member.
         owner: u32,

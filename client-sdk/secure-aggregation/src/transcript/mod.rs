@@ -97,7 +97,7 @@ impl Transcript {
         verify_text(&identity.public_key, signature, &text).map_err(|_| MessageFault::Signature)
     }
 
-    /// Returns the signatures that a member needs in order to open its shares: those of its neighbours among the survivors.
+    /// Returns the signatures that a member needs in order to open its shares. They come from its surviving neighbours.
     pub fn agreements_for(&self, member: u32, agreements: &BTreeMap<u32, String>) -> Vec<(u32, String)> {
         let neighbours = self.roster.graph.neighbours(member).into_iter();
         neighbours.filter_map(|other| Some((other, agreements.get(&other)?.clone()))).collect()

@@ -16,7 +16,6 @@ pub const WAIT_MILLISECONDS_MIN: u64 = 100;
 /// The longest wait between check-ins: a day.
 pub const WAIT_MILLISECONDS_MAX: u64 = 24 * 60 * 60 * 1000;
 
-/// Checks in.
 pub(super) fn check_in(failures: u32, turn: &mut Turn<'_>) -> State {
     let request_id = turn.next_request();
     let offer = &turn.memory.offer;

@@ -14,7 +14,7 @@ use crate::{
 
 const CLUSTERS: usize = 4;
 
-/// The model has a weight of four elements and a bias of two. Each cluster has its own of both.
+/// The model has a weight of four elements and a bias of two. Each cluster has its own weight and bias.
 fn clustered(work: Work) -> Scene {
     Scene::of(10, |plan| {
         plan.work = work;

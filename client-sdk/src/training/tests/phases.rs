@@ -1,4 +1,4 @@
-//! A training of what only this client keeps comes before the training of what travels, or is in the same steps.
+//! A personal training comes before the training of the shared weights, or shares its steps.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -15,7 +15,7 @@ const FED_REP: PersonalTraining = PersonalTraining::FedRep { epochs: 3 };
 const P_FED_ME: PersonalTraining = PersonalTraining::PFedMe { lambda: 2.0, learning_rate: 0.25, steps: 3 };
 const APFL: PersonalTraining = PersonalTraining::Apfl { alpha: 0.25, adaptive: true };
 
-/// A plan of five steps per epoch: three epochs for what the client keeps, and two for what travels.
+/// A plan of five steps per epoch: three epochs of the personal training, and two for the shared weights.
 fn scene(personal: PersonalTraining) -> Scene {
     scene_within(personal, None)
 }
@@ -36,7 +36,7 @@ pub(super) fn begin(scene: &mut Scene, number: u8) {
     scene.local.assignment = Assignment { assignment_id, ..scene.local.assignment.clone() };
 }
 
-/// Trains the next assignment, and keeps what it leaves.
+/// Trains the next assignment, and keeps the state that it leaves for the task.
 pub(super) fn train(scene: &mut Scene, number: u8) -> FinishedWork {
     begin(scene, number);
     let (done, _) = scene.train();
@@ -46,7 +46,7 @@ pub(super) fn train(scene: &mut Scene, number: u8) -> FinishedWork {
     done
 }
 
-/// Returns the engine's trainer of what the client keeps, for the scene's assignment.
+/// Returns the engine's trainer for the personal training, for the scene's assignment.
 fn personal(scene: &Scene, own: Option<&[f32]>) -> Trainer {
     let plan = scene.local.budget.lower(scene.plan.clone()).training;
     let seed = scene.local.assignment.assignment_id.seed();
@@ -54,7 +54,7 @@ fn personal(scene: &Scene, own: Option<&[f32]>) -> Trainer {
         .unwrap()
 }
 
-/// Returns the engine's trainer of what travels.
+/// Returns the engine's trainer of the shared weights.
 fn shared(scene: &Scene, start: &[f32]) -> Trainer {
     let plan = scene.local.budget.lower(scene.plan.clone()).training;
     let seed = scene.local.assignment.assignment_id.seed();
@@ -171,7 +171,7 @@ fn two_models_are_trained_in_the_same_steps_and_survive_a_kill() {
         let own = first.outcome.own_share.map(|_| first.outcome.own_weights.as_slice());
         let again = beside(&scene, own, first.outcome.own_share);
         assert_eq!(whole.outcome, again, "a client goes on from its own model");
-        // Killed in the middle, the client goes on from the stored bytes.
+        // Killed in the middle, the client resumes from the stored bytes.
         let LocalWork { assignment, blobs, budget, host, .. } = &scene.local;
         let kept = scene.local.work.own_tensors().load(assignment.task_id).unwrap();
         let inputs = load_inputs(assignment, kept.as_deref(), blobs, budget, host.now()).unwrap();

@@ -104,7 +104,7 @@ impl Care {
         self.battery_time.map(|_| until_tomorrow(clock()))
     }
 
-    /// Returns what a piece of training that begins now counts for, if it counts.
+    /// Returns the daily limits to which a piece of training counts if it begins now; `None` if there are none.
     pub fn counting(&self) -> Option<Counting> {
         let is_on_battery = self.battery_time.is_some() && self.conditions.is_charging != Some(true);
         (self.time.is_some() || is_on_battery).then_some(Counting { is_on_battery })

@@ -5,8 +5,8 @@ use super::day_of;
 
 /// An amount used on the current day (UTC).
 ///
-/// Some functions return bytes. The host then stores them in place of those that it stored before, and loads them after
-/// a restart.
+/// Some functions return bytes. The host then stores them in place of the earlier bytes, and loads them after a
+/// restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayCount {
     used: Used,

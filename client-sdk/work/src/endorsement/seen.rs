@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use folkmoot_protocol::TaskId;
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of tasks to remember. The one that was noted first is forgotten first.
+/// The maximum number of tasks to remember. The task that was noted first is forgotten first.
 const TASKS_MAX: usize = 256;
 
 /// The newest endorsement that a client has seen of each task, so that a coordinator cannot go back to an older one.

@@ -1,4 +1,4 @@
-"""Flower's strategies in a simulation."""
+"""Runs a strategy of Flower in a simulation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class FlowerStrategy:
         if self._make is not None:
             self.strategy = self._make(_parameters(commit, weights))
             if not _is_strategy(self.strategy):
-                raise ValueError(f"the function made {self.strategy!r}, which is no strategy of Flower")
+                raise ValueError(
+                    f"the function made {self.strategy!r}, which is no strategy of Flower; return one, such as FedAvg()"
+                )
             self.metrics = {}
         elif self._last:
             raise ValueError(

@@ -145,7 +145,7 @@ class Functions:
         def places() -> Any:
             found = [_place(one, clients) for one in select(clients, draw)]
             if len(set(found)) < len(found):
-                raise ValueError("a client comes twice in the result")
+                raise ValueError("a client comes twice in the result; select each client at most once")
             return _buffers.numpy.asarray(found, "<u8")
 
         self._answer(_SELECT, draw.number, draw, places, f"select failed in round {draw.round}")

@@ -21,7 +21,7 @@ STOP_SECONDS = 5.0
 
 
 def find(given: Source | None, purpose: str) -> str:
-    """Returns the absolute path of the program: the given one, or that of `FOLKMOOT_PROGRAM`, or the one on the PATH.
+    """Returns the absolute path of the program: `given`, or `FOLKMOOT_PROGRAM`, or the program on the PATH.
 
     Raises BadOptionError if there is none. `purpose` completes "which …".
     """

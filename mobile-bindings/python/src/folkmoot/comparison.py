@@ -211,7 +211,7 @@ class _Ended:
 
 
 def _files(variants: Variants, folder: Path) -> list[str]:
-    """Returns the variants as the program reads them. The name of a file is that of its variant."""
+    """Returns the variants as the program reads them. A file is named after its variant."""
     if isinstance(variants, str):
         raise BadOptionError(f"variants is the text {variants!r}; give a list of names, such as [{variants!r}]")
     names = list(variants)

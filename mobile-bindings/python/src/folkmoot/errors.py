@@ -123,7 +123,7 @@ class ErrorCode(str, enum.Enum):
     MODEL_VERSION_UNKNOWN = "model_version_unknown"
     """There is no such model version."""
     RESOURCE_UNKNOWN = "resource_unknown"
-    """There is no such token, API key or client."""
+    """There is no such model, population, organisation, client, token, API key or identity provider."""
     POPULATION_STATE_CONFLICT = "population_state_conflict"
     """The population's state does not allow this."""
     NAME_TAKEN = "name_taken"

@@ -52,7 +52,7 @@ class KeyringSecrets:
         return None if text is None else base64.b64decode(text, validate=True)
 
     def save(self, secret: bytes) -> None:
-        """Saves the secret."""
+        """Saves the secret in base64, because a keyring stores text."""
         self._keyring.set_password(*self._place, base64.b64encode(secret).decode())
 
     def delete(self) -> None:

@@ -93,7 +93,7 @@ class _Federated(_base.BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.program = program
 
     def to_onnx(self, path: str | os.PathLike[str], *, opset: int = 17) -> Exported:
-        """Writes the fitted model as ONNX, which a task can go on training: features to logits, or to values.
+        """Writes the fitted model as ONNX, which a task can train further: features to logits, or to values.
 
         The means and deviations of the rows become constants. They reveal something about the rows, and all clients of a task get
         the file.

@@ -79,7 +79,7 @@ public final class BackgroundTraining: @unchecked Sendable {
     }
 }
 
-/// The system's task.
+/// Background time from a `BGProcessingTask` of the system.
 private final class ProcessingTime: BackgroundTime, @unchecked Sendable {
     private let task: BGProcessingTask
 

@@ -23,7 +23,7 @@ extension Trainer {
 
 /// The result of a training.
 public struct Trained {
-    /// The new weights: those of the work, changed in place.
+    /// The new weights: the weights of the work, changed in place.
     public var weights: Weights
     /// The number of examples used. It is also the update's weight in the mean, up to the plan's limit.
     public var exampleCount: Int

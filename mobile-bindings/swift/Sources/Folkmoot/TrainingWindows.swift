@@ -156,8 +156,8 @@ private final class Window: @unchecked Sendable {
         hasExpired = true
     }
 
-    /// Calls `action` if the window has not expired. The window cannot expire during the call, so that what `action`
-    /// does comes before what the expiration does.
+    /// Calls `action` if the window has not expired. The window cannot expire during the call, so `action` ends before
+    /// the expiration handler starts.
     func unlessExpired(_ action: () -> Void) {
         lock.lock()
         defer { lock.unlock() }

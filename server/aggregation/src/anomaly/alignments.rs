@@ -11,7 +11,7 @@ impl Alignments {
         Self(Projections::new(updates))
     }
 
-    /// Adds one tile of the updates and of the aggregate, which has the tile's length. The tiling rules are those of
+    /// Adds one tile of the updates and of the aggregate, which has the tile's length. Tiles follow the rules of
     /// [`crate::Norms::add_tile`].
     pub fn add_tile(&mut self, rows: &[&[f32]], aggregate: &[f64]) {
         self.0.add_tile(rows, aggregate);

@@ -9,7 +9,7 @@ pub const UNUSUAL: f64 = 3.5;
 const NORMAL: f64 = 0.6745;
 /// The least number of updates with scores.
 const UPDATES_MIN: usize = 3;
-/// The number of scores that are kept: those of the most unusual updates.
+/// The number of scores that are kept. The most unusual updates keep theirs.
 const KEPT_MAX: usize = 50;
 /// The largest ratio of two norms, and the largest score.
 const MOST: f64 = 1e6;

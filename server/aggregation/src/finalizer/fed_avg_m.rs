@@ -15,8 +15,8 @@ use super::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct FedAvgM {
-    /// The server's learning rate η, above 0. Over many commits, momentum multiplies the effect of a constant delta to
-    /// η / (1 − β).
+    /// The server's learning rate η, above 0. With momentum, the step for a constant delta grows over many commits to
+    /// η / (1 − β) times the delta.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
     /// The momentum β, in (-1, 1). A negative value reverts part of the last step. That helps with stale updates,

@@ -14,14 +14,14 @@ const HISTORY_MAX: u32 = 20;
 /// Nocedal and Wright 2006, "Numerical optimization", algorithm 7.4 with the scaling of equation 7.20, where the gradient is the negative aggregate. So the
 /// aggregate must be a gradient: each client takes one step of plain SGD over all of its examples, and the aggregate is a mean. The pair
 /// s = w − w′ and y = g − g′ of a commit and the one before joins the history if s·y > `curvature_min`·‖s‖·‖y‖; otherwise it is left out, so that the
-/// direction is always one of descent. Without a pair, as in the first commit, the step is the aggregate itself.
+/// direction always leads downhill. Without a pair, as in the first commit, the step is the aggregate itself.
 ///
 /// It is for convex models, such as linear ones, whose curvature differs much between directions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LBfgs {
-    /// The step length, above 0. 1 is that of the algorithm.
+    /// The step length, above 0. The algorithm of the paper uses 1.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
     /// The number of pairs that are kept, from 1 to 20: the algorithm's m. The state of a version has 2·(`history` + 1) times the size of the model.

@@ -43,7 +43,8 @@ use crate::{Combination, Spread};
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///
-/// A finalizer treats every parameter independently, so a model can be advanced in tiles of any size, unless it says that it needs all.
+/// A finalizer treats every parameter independently, so a model can be advanced in tiles of any size, unless
+/// [`Finalizer::needs_all_parameters`] is true.
 pub trait Finalizer {
     /// Returns the number of values that the finalizer keeps for each parameter between commits.
     fn state_count(&self) -> usize;

@@ -1,7 +1,7 @@
 use super::FinalizerChoice;
 
-/// Why a finalizer needs a plain mean of the updates of one round, each as its client has made it: what contradicts it, for each choice of a
-/// task that would. `None` if the choice does not.
+/// The reasons why a finalizer needs a plain mean of one round's updates, each as its client sent it. There is a reason
+/// for each choice in a task that contradicts such a mean; `None` if the choice does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainMean {
     /// Secure aggregation.
@@ -37,15 +37,15 @@ impl FinalizerChoice {
                 masked: None,
                 private: "l_bfgs divides by differences of gradients, which are smaller than the noise of privacy.kind",
                 flow: "l_bfgs compares gradients of two versions, but with this scheduling.kind updates start from several",
-                rule: "l_bfgs takes the aggregate for a gradient, but this aggregator.kind changes or drops some updates",
+                rule: "l_bfgs treats the aggregate as a gradient, but this aggregator.kind changes or drops some updates",
                 compressed: Some(
                     "l_bfgs divides by differences of gradients, which are smaller than the errors of a codec",
                 ),
                 epochs: Some(
-                    "l_bfgs takes an update for a gradient, but clients with several epochs take several steps",
+                    "l_bfgs treats an update as a gradient, but clients with several epochs take several steps",
                 ),
                 step: Some(
-                    "l_bfgs takes an update for a gradient, so clients need plain sgd, without clipping, sharpness_aware, l1 and \
+                    "l_bfgs treats an update as a gradient, so clients need plain sgd, without clipping, sharpness_aware, l1 and \
                      value_range",
                 ),
             }),

@@ -5,8 +5,8 @@ use super::checks::{expect_positive, refuse};
 
 /// The change of the server's learning rate over the commits of a task.
 ///
-/// The formulas are those of a plan's schedule, with commits instead of local steps. Unlike a plan's schedule, this one
-/// never restarts.
+/// The formulas are the same as in a plan's schedule, with commits instead of local steps. Unlike a plan's schedule,
+/// this one never restarts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]

@@ -25,8 +25,8 @@ const NOISE_FACTOR_MAX: f64 = 1.0;
 ///
 /// Two things differ from the paper:
 ///
-/// - The distances are those of the updates. Algorithm 1 names those of the models, which differ less, because all models contain
-///   the version from which they began.
+/// - Distances are computed between updates. Algorithm 1 computes them between models, which differ less, because all
+///   models contain the version from which they began.
 /// - The noise comes from a seed, which depends on the round and on the digests of all its updates. So a version can be computed
 ///   again, and no client knows the noise before it sends its update.
 ///

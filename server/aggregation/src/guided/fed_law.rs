@@ -86,8 +86,9 @@ impl Mixture {
         powers.into_iter().map(|power| power / sum).collect()
     }
 
-    /// Makes a gradient step. `base` is the inner product of the loss's gradient at the mixture with the newest weights, and
-    /// `updates` has the one with each update, so that their sum is the one with a client's model.
+    /// Makes a gradient step. Let g be the loss's gradient at the mixture. `base` is the inner product of g with the
+    /// newest weights, and `updates` has the inner product of g with each update. `base` plus one of them is the inner
+    /// product of g with a client's model.
     ///
     /// With w(γ, λ) = γ·(b + Σ λᵢ·Δᵢ): ∂L/∂ln γ = γ·(∇L·b + Σ λᵢ·∇L·Δᵢ), and for the logit xⱼ,
     /// ∂L/∂xⱼ = γ·λⱼ·(∇L·Δⱼ − Σ λᵢ·∇L·Δᵢ).

@@ -16,7 +16,7 @@ impl Extent {
     }
 }
 
-/// Adds one tile to the extents of n updates. The tiling rules are those of [`super::Norms::add_tile`].
+/// Adds one tile to the extents of n updates. Tiles follow the rules of [`super::Norms::add_tile`].
 pub(super) fn add_tile(extents: &mut [Extent], rows: &[&[f32]]) {
     let mut block = ZEROS;
     for (extent, row) in extents.iter_mut().zip(rows) {

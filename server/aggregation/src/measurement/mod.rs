@@ -27,7 +27,7 @@ use crate::Averages;
 /// The measurement over all updates that an aggregator needs before it combines them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measurement {
-    /// No measurement.
+    /// The aggregator combines the updates without a measurement.
     None,
     /// The norm of every update.
     Norms,
@@ -47,7 +47,7 @@ pub enum Measurement {
 /// The result of a [`Measurement`].
 #[derive(Clone, Debug)]
 pub enum Measured {
-    /// No measurement.
+    /// The result of [`Measurement::None`].
     None,
     /// The norm of every update.
     Norms(Norms),

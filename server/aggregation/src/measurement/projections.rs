@@ -14,7 +14,7 @@ impl Projections {
         Self { squares: vec![0.0; updates], products: vec![0.0; updates], direction_square: 0.0 }
     }
 
-    /// Adds one tile of the updates and of the direction, which has the tile's length. The tiling rules are those of
+    /// Adds one tile of the updates and of the direction, which has the tile's length. Tiles follow the rules of
     /// [`crate::Norms::add_tile`].
     pub fn add_tile<T: Copy + Into<f64>>(&mut self, rows: &[&[f32]], direction: &[T]) {
         for (index, direction) in direction.chunks(BLOCK).enumerate() {

@@ -18,7 +18,7 @@ impl Residuals {
         Self { around, squares: vec![0.0; updates], centre: Vec::new() }
     }
 
-    /// Adds one tile. The tiling rules are those of [`super::Norms::add_tile`].
+    /// Adds one tile. Tiles follow the rules of [`super::Norms::add_tile`].
     pub(super) fn add_tile(&mut self, rows: &[&[f32]]) {
         self.centre.resize(rows.first().map_or(0, |row| row.len()), 0.0);
         self.around.combine(0, rows, &mut self.centre);

@@ -19,7 +19,8 @@ pub struct Signs {
 }
 
 impl Signs {
-    /// Returns the signs of `updates` updates before any tile was added. `share` is that of the coordinates in the sample.
+    /// Creates the counts for `updates` updates, without any tile. `share` is the share of the coordinates in the
+    /// sample.
     pub fn new(updates: usize, share: f64, seed: u64) -> Self {
         Self {
             norms: Norms::new(updates),
@@ -31,7 +32,7 @@ impl Signs {
         }
     }
 
-    /// Adds one tile. The tiling rules are those of [`Norms::add_tile`]; the counts are the same for any tiling.
+    /// Adds one tile. Tiles follow the rules of [`Norms::add_tile`]; the counts are the same for any tiling.
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         self.norms.add_tile(rows);
         let length = rows.first().map_or(0, |row| row.len());
@@ -48,7 +49,6 @@ impl Signs {
         self.sampled += sample.len() as u64;
     }
 
-    /// Returns the norms.
     pub(crate) fn norms(&self) -> &Norms {
         &self.norms
     }

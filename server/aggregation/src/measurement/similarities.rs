@@ -10,18 +10,17 @@ pub struct Similarities {
 }
 
 impl Similarities {
-    /// Returns the similarities of `updates` updates before any tile was added.
+    /// Creates the sums for `updates` updates, without any tile.
     pub fn new(updates: usize) -> Self {
         Self { norms: Norms::new(updates), distances: Distances::new(updates) }
     }
 
-    /// Adds one tile. The tiling rules are those of [`Distances::add_tile`].
+    /// Adds one tile. Tiles follow the rules of [`Distances::add_tile`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         self.norms.add_tile(rows);
         self.distances.add_tile(rows);
     }
 
-    /// Returns the norms.
     pub(crate) fn norms(&self) -> &Norms {
         &self.norms
     }

@@ -18,7 +18,7 @@ impl Spread {
         Some(Self { mean: mean.clone(), squares: vec![0.0; shares.len()], shares, square_of_mean: 0.0 })
     }
 
-    /// Adds one tile. The tiling rules are those of [`super::Norms::add_tile`].
+    /// Adds one tile. Tiles follow the rules of [`super::Norms::add_tile`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         let mut mean = vec![0.0; rows.first().map_or(0, |row| row.len())];
         self.mean.combine(0, rows, &mut mean);

@@ -8,9 +8,10 @@ const BUCKET_SIZE_MAX: u32 = 64;
 
 /// Bucketing: averages small random groups of updates, and passes the means to a robust rule.
 ///
-/// Karimireddy, He and Jaggi 2022, "Byzantine-robust learning on heterogeneous datasets via bucketing", algorithm 1: a random
-/// permutation of the n updates is cut into ⌈n / s⌉ buckets of s updates, of which the last may be smaller. The means of buckets
-/// differ less from each other than updates do, so a robust rule leaves out less of what only some honest clients know.
+/// Karimireddy, He and Jaggi 2022, "Byzantine-robust learning on heterogeneous datasets via bucketing", algorithm 1: a
+/// random permutation of the n updates is cut into ⌈n / s⌉ buckets of s updates, of which the last may be smaller. The
+/// means of buckets differ less from each other than updates do, so a robust rule drops less of the knowledge that only
+/// some honest clients have.
 ///
 /// The rule's settings keep their meaning: `byzantine_share` and `trim_share` are shares of the updates. One hostile update spoils
 /// a bucket, so these shares count s times among the buckets. `chosen` of Multi-Krum counts buckets.

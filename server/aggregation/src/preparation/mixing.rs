@@ -14,7 +14,7 @@ pub const MIXING_UPDATES_MAX: u64 = 1024;
 ///
 /// Allouah, Farhadkhani, Guerraoui, Gupta, Pinot and Stephan 2023, "Fixing by mixing: a recipe for optimal Byzantine ML under
 /// heterogeneity", algorithm 2. f = ⌊byzantine_share·n⌋ is the assumed number of hostile updates. Mixed updates differ less
-/// from each other, so a robust rule leaves out less of what only some honest clients know.
+/// from each other, so a robust rule drops less of the knowledge that only some honest clients have.
 ///
 /// Weights and staleness are ignored. Among equally close updates, the lowest index counts. A mixed update is computed in
 /// float64 and rounded to float32 once.

@@ -1,4 +1,4 @@
-//! Requests about API keys, and those of system administrators.
+//! Requests about API keys, and requests that only system administrators may send.
 
 use folkmoot_protocol::{DisplayName, OrganisationId, Role};
 use reqwest::Method;

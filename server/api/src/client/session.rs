@@ -52,11 +52,11 @@ impl AdminClient {
         self.send(&format!("sign-in/{}/device/token", request::segment(provider)), &request).await
     }
 
-    /// Asks until the person has finished, and waits in between. Returns another state than `SignedIn` if nobody entered
-    /// the code in time.
+    /// Asks until the person has finished, and waits in between. Returns a state other than `SignedIn` if nobody
+    /// entered the code in time.
     ///
     /// # Errors
-    /// Those of [`Self::device_sign_in`], except for errors that a later request can overcome.
+    /// The errors of [`Self::device_sign_in`], except for errors that a later request can overcome.
     pub async fn await_device_sign_in<S: Future<Output = ()>>(
         &self,
         provider: &str,

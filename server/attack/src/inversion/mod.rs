@@ -105,8 +105,8 @@ fn remarks(has_dense: bool, has_bias: bool, settings: &InversionSettings, width:
     }
     if !has_bias {
         remarks.push(
-            "No bias of the last layer gives the labels of updates away, so labels are not reconstructed. The search is told \
-             the true label instead, which an attacker would have to try out."
+            "The last layer has no bias that reveals the labels of updates, so labels are not reconstructed. The search gets \
+             the true label instead; an attacker would have to try every label."
                 .to_owned(),
         );
     }

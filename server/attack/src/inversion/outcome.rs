@@ -75,7 +75,8 @@ pub struct Attempt {
     /// The mean squared error, in units of the features' ranges, to the nearest of the examples that have gone into the
     /// update: those of the victim, and in a sum those of all clients.
     pub squared_error: f64,
-    /// The error divided by that of a random guess, which is compared with the same examples: 0 is exact, and with 1 the update has told nothing.
+    /// The error divided by that of a random guess, which is compared with the same examples: 0 is exact, and with 1
+    /// the update has revealed nothing.
     pub relative_error: f64,
     /// The peak signal-to-noise ratio in dB, at most [`super::PSNR_MAX`].
     pub psnr: f64,

@@ -42,7 +42,7 @@ pub fn distance(observed: &[f32], candidate: &[f32]) -> f64 {
 /// range, the difference is one-sided.
 ///
 /// # Errors
-/// Those of `loss`.
+/// The errors of `loss`.
 pub fn gradient<E>(
     loss: &mut impl FnMut(&[f32]) -> Result<f64, E>,
     example: &mut [f32],
@@ -70,7 +70,7 @@ pub fn gradient<E>(
 /// Descends from `example` and returns the best candidate on the way.
 ///
 /// # Errors
-/// Those of `loss`.
+/// The errors of `loss`.
 pub fn descend<E>(
     loss: &mut impl FnMut(&[f32]) -> Result<f64, E>,
     mut example: Vec<f32>,

@@ -49,7 +49,7 @@ pub struct View {
     pub clipping_norm: Option<f64>,
     /// The standard deviation of the noise divided by the clipping norm.
     pub noise_multiplier: Option<f64>,
-    /// True if the noise is that of the plan's example privacy, which the engine adds in every step.
+    /// True if the noise comes from the plan's example privacy, which the engine adds in every step.
     pub is_example_privacy: bool,
     /// The number of updates in a sum.
     pub clients: Option<u64>,
@@ -58,11 +58,11 @@ pub struct View {
 /// The numbers of the views that an operator may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ViewChoice {
-    /// The number of updates in a sum; `None` for that of the task's rounds.
+    /// The number of updates in a sum; `None` for the number in the task's rounds.
     pub cohort: Option<u64>,
-    /// The clipping norm of the view with noise; `None` for that of the task.
+    /// The clipping norm of the view with noise; `None` for the task's.
     pub clipping_norm: Option<f64>,
-    /// The noise multiplier of the view with noise; `None` for that of the task.
+    /// The noise multiplier of the view with noise; `None` for the task's.
     pub noise_multiplier: Option<f64>,
 }
 

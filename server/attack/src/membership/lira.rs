@@ -2,7 +2,7 @@
 //! principles", algorithm 1).
 //!
 //! An example's confidence φ = log(p / (1 − p)) is about normal over models. Shadow models that have trained on the example,
-//! and others that have not, give the two means. With few shadow models the variances are those of all examples together
+//! and others that have not, give the two means. With few shadow models the variances come from all examples together
 //! (section VI.A of the paper: "fixed variance").
 
 /// The confidences of every example under every model, and whether the example was in the model's training.
@@ -18,7 +18,7 @@ const VARIANCE_MIN: f64 = 1e-12;
 
 impl Shadows {
     /// Returns, for each example, the log-likelihood ratio that it was in the training of the model `target`, from the other
-    /// models. An example that is in all of the others, or in none, gets none.
+    /// models. `None` for an example that all other models, or none, were trained on.
     pub fn scores(&self, target: usize) -> Vec<Option<f64>> {
         let count = self.confidences[target].len();
         let members: Vec<Option<Side>> = (0..count).map(|example| self.side(target, example, true)).collect();

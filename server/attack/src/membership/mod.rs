@@ -1,4 +1,4 @@
-//! Membership inference: whether a released model tells which examples it was trained on.
+//! Membership inference: tests whether a released model reveals the examples that it was trained on.
 //!
 //! The task is simulated several times, each time on a random half of the examples. Each model is the target once, and the
 //! others are its shadow models. Two attacks guess the members of the target: from the loss alone (Yeom et al. 2018, "Privacy
@@ -62,7 +62,7 @@ pub struct MembershipVariant {
     pub member_accuracy: f64,
     /// The mean accuracy on the others. A model that is much better on its members has learned them by heart.
     pub other_accuracy: f64,
-    /// The attack by the loss. Its curve is that of all targets together.
+    /// The attack by the loss. Its curve combines all targets.
     pub loss_threshold: Roc,
     /// The area of the attack by the loss, over the targets.
     pub loss_threshold_spread: Option<Spread>,

@@ -56,7 +56,7 @@ pub fn named(kind: &str, fit: &Fit) -> Result<Attack, String> {
     serde_json::from_value(attack).map_err(|error| error.to_string())
 }
 
-/// Returns the settings without which a kind cannot be used.
+/// Returns the settings that have no default: those that an attack of this kind requires.
 fn settings(kind: &str, fit: &Fit) -> Result<Value, String> {
     let no_classes =
         || "it changes labels, and the labels of this data are not two classes or more".to_owned();

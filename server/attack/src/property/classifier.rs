@@ -14,9 +14,10 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Learns from updates of equal length, each with its truth. The strength of the ridge is that with the smallest squared error on
-    /// updates that are left out one at a time, which has a closed form (Cawley and Talbot 2003, "Efficient leave-one-out
-    /// cross-validation of kernel Fisher discriminant classifiers", equation 11). Returns `None` if no value tells the updates apart.
+    /// Learns from updates of equal length, each with its truth. The strength of the ridge is that with the smallest
+    /// squared error on updates that are left out one at a time, which has a closed form (Cawley and Talbot 2003,
+    /// "Efficient leave-one-out cross-validation of kernel Fisher discriminant classifiers", equation 11). Returns
+    /// `None` if no value distinguishes the updates.
     pub fn learn(updates: &[(Vec<f32>, bool)]) -> Option<Self> {
         Self::learn_scaled(updates, updates, 0.0)
     }
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(inverse(&[vec![0.0]], 0.0), None);
     }
 
-    /// The errors of the closed form are those of classifiers that have not seen the update.
+    /// The closed form has the same errors as classifiers that have not seen the update.
     #[test]
     fn leaving_one_out_in_closed_form_is_learning_without_it() {
         let rows = [[1.0, 0.2], [0.8, -0.1], [-0.9, 0.3], [-1.2, 0.1], [0.1, 0.5]];
@@ -168,7 +169,7 @@ mod tests {
         let mut draw = |has: bool| {
             let mut update: Vec<f32> = (0..200).map(|_| standard_normal(&mut rng) as f32).collect();
             update[100..130].iter_mut().for_each(|value| *value += if has { 2.0 } else { 0.0 });
-            // A value that never varies tells nothing.
+            // A value that never varies carries no information.
             update[18] = 1.0;
             (update, has)
         };

@@ -5,10 +5,11 @@ const QUANTILE: f64 = 1.959_963_984_540_054;
 /// The number of halvings of an interval that contains an end: enough for all digits.
 const HALVINGS: usize = 60;
 
-/// Returns the 95 % confidence interval of an area under the curve: the areas from which the found one is at most 1.96 standard errors
-/// away. The standard error is that of the area (Hanley and McNeil 1982, "The meaning and use of the area under a receiver operating
-/// characteristic (ROC) curve", equation 1, with the exponential model of equation 2), so that the interval is not empty at 1 (Newcombe
-/// 2006, "Confidence intervals for an effect size measure based on the Mann-Whitney statistic", part 2).
+/// Returns the 95 % confidence interval of an area under the curve: the areas from which the found one is at most 1.96
+/// standard errors away. The standard error is computed at each tested area (Hanley and McNeil 1982, "The meaning and
+/// use of the area under a receiver operating characteristic (ROC) curve", equation 1, with the exponential model of
+/// equation 2), so that the interval is not empty at 1 (Newcombe 2006, "Confidence intervals for an effect size measure
+/// based on the Mann-Whitney statistic", part 2).
 pub fn interval(auc: f64, with: usize, without: usize) -> RangeInclusive<f64> {
     let is_inside = |area: f64| (auc - area).abs() <= QUANTILE * standard_error(area, with, without);
     // The found area is inside, unless its own standard error is 0, and the ends 0 and 1 are not, unless they are found.
@@ -60,7 +61,7 @@ mod tests {
         }
         let (many, few) = (interval(0.7, 1000, 1000), interval(0.7, 10, 10));
         assert!(few.start() < many.start() && many.end() < few.end());
-        // The interval of one area is that of the opposite one, mirrored.
+        // The interval of one area is the mirrored interval of the opposite area.
         let (one, other) = (interval(0.8, 30, 30), interval(0.2, 30, 30));
         assert!((one.start() - (1.0 - other.end())).abs() < 1e-9, "{one:?} {other:?}");
     }

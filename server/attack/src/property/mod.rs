@@ -1,8 +1,8 @@
-//! Property inference: whether an update tells that the examples of its client have a property (Melis et al. 2019, "Exploiting unintended
-//! feature leakage in collaborative learning", the passive attack of algorithm 3).
+//! Property inference: tests whether an update reveals that the examples of its client have a property (Melis et al.
+//! 2019, "Exploiting unintended feature leakage in collaborative learning", the passive attack of algorithm 3).
 //!
 //! The attacker knows the version, the plan and one half of the data. It computes updates of shadow clients with the property and
-//! without it, and learns to tell them apart. Then it guesses for updates of clients from the other half.
+//! without it, and learns to distinguish them. Then it guesses for updates of clients from the other half.
 
 mod choice;
 mod classifier;

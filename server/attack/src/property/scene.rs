@@ -177,7 +177,7 @@ fn drawn(from: &[usize], count: usize, rng: &mut Stream) -> Vec<usize> {
     order
 }
 
-/// Returns the sum of an update and those of other clients of the same side, none of which has the property.
+/// Returns the sum of an update and the updates of other clients on the same side, none of which has the property.
 fn sum(plain: &[Vec<f32>], number: usize, clients: u64, rng: &mut Stream) -> Vec<f32> {
     let mut sum: Vec<f64> = plain[number].iter().map(|value| f64::from(*value)).collect();
     let others: Vec<usize> =

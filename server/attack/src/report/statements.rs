@@ -18,9 +18,9 @@ const GIVEN_AWAY: f64 = 0.1;
 const RESEMBLING: f64 = 0.5;
 /// The area above which membership is guessed noticeably better than by chance.
 const ABOVE_CHANCE: f64 = 0.55;
-/// The loss of a share metric that matters.
+/// A metric that is a share, such as the accuracy, is harmed if it falls by more than this.
 const HARM: f64 = 0.02;
-/// The success that a backdoor or wrong labels must add to matter.
+/// A backdoor or wrong labels succeed if they raise the attack's success rate by more than this.
 const SUCCESS: f64 = 0.2;
 
 /// Returns a statement for each attack that was made.
@@ -153,12 +153,12 @@ fn of_property(task: &TaskDescription, found: &PropertyInference) -> Statement {
     let PropertyInference { property, with_property, examples, .. } = found;
     let meaning = match is_seen {
         true => format!(
-            "Whoever sees single updates tells a client with {with_property} of {examples} examples with the property {property} from a client without \
+            "Anyone who sees single updates can distinguish a client with {with_property} of {examples} examples with the property {property} from a client without \
              any in {} of the pairs; 50 % is chance.",
             percent(share(ViewKind::Plain))
         ),
         false => format!(
-            "The attack tried here does not tell a client with {with_property} of {examples} examples with the property {property} from a client without \
+            "The attack tried here does not distinguish a client with {with_property} of {examples} examples with the property {property} from a client without \
              any ({} of the pairs; 50 % is chance), but better attacks may.",
             percent(share(ViewKind::Plain))
         ),

@@ -20,7 +20,7 @@ pub struct Args {
 }
 
 /// Restores a backup into an empty data folder and an empty database. The database and the storage for models and updates
-/// may be of another kind than those that were saved.
+/// may differ in kind from those that were saved.
 ///
 /// # Errors
 /// If the backup is damaged or of another version, if the data folder or the database is not empty, or if data cannot be

@@ -64,9 +64,7 @@ impl ExampleSource for Encoded {
         let own = self.options.schema.as_ref();
         let schema = match (own, schema) {
             (Some(own), Some(schema)) if own != schema => {
-                return Err(
-                    "the task has another schema than --schema; omit --schema to use the task's".into()
-                );
+                return Err("the task's schema differs from --schema; omit --schema to use the task's".into());
             }
             (Some(_), _) => None,
             (None, schema) => schema,

@@ -22,6 +22,8 @@ impl Command {
     pub async fn run(self) -> Result<(), CliError> {
         let Self::Bench(args) = self;
         let run = tokio::task::spawn_blocking(move || bench::run(&args));
-        run.await.map_err(|error| CliError::new(format!("the measurement was interrupted: {error}")))?
+        run.await.map_err(|error| {
+            CliError::new(format!("the measurement was interrupted: {error}; run the command again"))
+        })?
     }
 }

@@ -31,7 +31,9 @@ impl Command {
             Self::Schema(args) => schema::run(&args),
             Self::Encode(args) => encode::run(&args),
         });
-        run.await.map_err(|error| CliError::new(format!("reading was interrupted: {error}")))?
+        run.await.map_err(|error| {
+            CliError::new(format!("reading was interrupted: {error}; run the command again"))
+        })?
     }
 }
 

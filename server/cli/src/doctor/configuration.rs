@@ -28,7 +28,7 @@ pub fn check(args: SettingsArgs) -> (Vec<Finding>, Option<Config>) {
 fn refused(error: &CliError) -> Finding {
     let remedy = error.remedy.clone();
     let remedy = remedy
-        .unwrap_or_else(|| "correct this setting; `folkmoot config check` tells whether it is valid".into());
+        .unwrap_or_else(|| "correct this setting; `folkmoot config check` shows whether it is valid".into());
     Finding::failed(CONFIGURATION, error.message.clone(), remedy)
 }
 

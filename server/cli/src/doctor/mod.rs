@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{CliError, output::OutputArgs, serve::SettingsArgs};
 
-/// The flags of `folkmoot doctor`. The settings are those of `folkmoot serve`.
+/// The flags of `folkmoot doctor`. The settings of `folkmoot serve` apply.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -32,7 +32,7 @@ pub fn write(folder: &Path, statement: &TaskStatement, plans: &[(Work, &str)]) -
     plans.iter().try_for_each(|(work, text)| replace::write(&plan_path(folder, *work), text))
 }
 
-/// Reads the statement, and checks that the plans beside it are the ones that it names.
+/// Reads the statement, and checks that it names exactly the plans in the folder.
 pub fn statement(folder: &Path) -> Result<(String, TaskStatement), CliError> {
     let path = folder.join(STATEMENT);
     let text = fs::read_to_string(&path).map_err(CliError::read(&path))?;

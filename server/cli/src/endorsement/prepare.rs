@@ -29,8 +29,8 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Writes a statement about what a task gives to clients, and the plans, so that they can be read before they are
-/// signed.
+/// Writes a statement about a task's model and plans, and the plans themselves, so that people can read them before
+/// they sign.
 ///
 /// # Errors
 /// Fails if an address is invalid, if a file cannot be written, or if the coordinator cannot be reached or refuses the

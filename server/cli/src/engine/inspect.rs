@@ -93,7 +93,8 @@ fn text(inspected: &Inspected) -> String {
     lines.join("\n")
 }
 
-/// Says which columns of the features belong to which input, if there are several, and whether a length is free.
+/// Lists the columns of the features that belong to each input, if there are several inputs, and the free length, if
+/// there is one.
 fn columns(inspection: &Inspection) -> String {
     let (inputs, mut end) = (&inspection.inputs, 0);
     let columns = inputs.iter().map(|input| {
@@ -104,7 +105,7 @@ fn columns(inspection: &Inspection) -> String {
     let columns: String = if inputs.len() > 1 { columns.collect() } else { String::new() };
     let length = inputs.iter().find_map(|input| input.length_axis.map(|axis| input.shape[axis]));
     let length = length.map(|length| {
-        format!("\nlength      free: each client's examples tell it; the figures here are for {length}")
+        format!("\nlength      free: each client's examples determine it; the figures here are for {length}")
     });
     columns + &length.unwrap_or_default()
 }

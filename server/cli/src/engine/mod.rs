@@ -42,7 +42,9 @@ impl Command {
             Self::Check(args) => check::run(&args),
             Self::Train(args) => train::run(&args),
         });
-        run.await.map_err(|error| CliError::new(format!("the engine was interrupted: {error}")))?
+        run.await.map_err(|error| {
+            CliError::new(format!("the engine was interrupted: {error}; run the command again"))
+        })?
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns the schema of the examples: the one of `--schema`, or else that of the model.
+    /// Returns the schema of the examples, from `--schema` or else from the model.
     fn schema(&self, onnx: &[u8]) -> Result<Option<DataSchema>, CliError> {
         match self.examples.options()?.schema {
             Some(schema) => Ok(Some(schema)),

@@ -24,7 +24,7 @@ pub fn of(onnx: &[u8]) -> Result<Vec<u8>, CliError> {
 /// Returns the ONNX file of a model with the weights of a safetensors file.
 ///
 /// # Errors
-/// If the file cannot be read, or has other tensors than the model trains.
+/// If the file cannot be read, or its tensors differ from those that the model trains.
 pub fn put(model: &Model, file: &Path) -> Result<Vec<u8>, CliError> {
     let bytes = std::fs::read(file).map_err(CliError::read(file))?;
     let weights = model.weights_from_safetensors(&bytes).map_err(|error| {

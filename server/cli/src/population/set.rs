@@ -64,7 +64,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         Some(clients) => Some(admin.set_client_kind(&args.population, clients).await?),
         None => None,
     };
-    // Privacy settings need another role than the kind of clients.
+    // Privacy settings and the kind of clients need different roles.
     let population = match set.filter(|_| request == kept) {
         Some(population) => population,
         None => admin.set_population_privacy(&args.population, &request).await?,

@@ -31,7 +31,8 @@ pub struct Args {
     /// List only entries after this one.
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     after: u64,
-    /// The delta at which every epsilon is computed. The default is that of the population's budget, or 1e-6 without one.
+    /// The delta at which every epsilon is computed. The default is the delta of the population's budget, or 1e-6
+    /// without a budget.
     #[arg(long, value_name = "DELTA", value_parser = delta)]
     delta: Option<Delta>,
     #[command(flatten)]

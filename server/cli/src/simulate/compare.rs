@@ -72,7 +72,7 @@ pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
     print(args, &comparison, &report)
 }
 
-/// Returns the target of the flag, or else that of the task.
+/// Returns the flag's target, or else the task's.
 fn target(args: &Args, inputs: &Inputs) -> Result<Option<f64>, CliError> {
     match args.target {
         Some(target) if !target.is_finite() => Err(CliError::with_remedy(

@@ -147,7 +147,7 @@ fn faulty(name: &str, error: &TaskFileError) -> CliError {
     CliError::new(format!("the variant `{name}` has {count} fault{s}{}", faults.collect::<String>()))
 }
 
-/// Returns the key that a fault is about, before what is said of it.
+/// Returns the beginning of a message: the key that the fault is about, and a colon. Empty if the fault has no key.
 fn subject(fault: &PlacedFault) -> String {
     if fault.field.is_empty() { String::new() } else { format!("{}: ", fault.field) }
 }

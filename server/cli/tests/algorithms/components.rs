@@ -64,7 +64,7 @@ async fn a_component_that_fails_pauses_its_task() {
         ("aggregator", "combine:panic", 0),
         ("aggregator", "measure:loop", 0),
         ("finalizer", "advance:nan", 0),
-        // Its state would be that of another number of values.
+        // Its state is for another number of values.
         ("finalizer", "begin:growing", 1),
     ] {
         let mut own = component(STRANGE, settings);

@@ -12,7 +12,7 @@ use crate::{
 };
 
 const RATE: f64 = 0.1;
-/// The numbers of local steps: for what a client keeps, and then for what travels.
+/// The numbers of local steps: for the personal training, and then for the shared weights.
 const STEPS: [usize; 2] = [4, 3];
 const ROUNDS: usize = 3;
 const LAMBDA: f64 = 0.5;
@@ -42,7 +42,7 @@ struct Client<'a> {
 }
 
 /// FedRep as Collins et al. 2021 write it, algorithm 1: each client takes steps of its head, which is 1 in `head`, and then of the
-/// body. Returns the body; the others are those of the start.
+/// body. Returns the body; the others keep their starting values.
 fn fed_rep(clients: &mut [Client<'_>], start: &[f64], head: &[f32]) -> Vec<f64> {
     let mut shared = start.to_vec();
     for _ in 0..ROUNDS {
@@ -217,7 +217,7 @@ async fn personal_trainings_are_the_papers_through_the_coordinator() {
         let apart = outcome.weights.iter().zip(&fed_avg).map(|(one, other)| (one - other).abs());
         let apart = apart.fold(0.0, f32::max);
         assert!(off < 1e-5, "{kind:?}: off by {off}");
-        // The shared models of Ditto and APFL are those of FedAvg.
+        // The shared models of Ditto and APFL equal FedAvg's.
         let is_fed_avg = matches!(kind, PersonalTraining::Ditto { .. } | PersonalTraining::Apfl { .. });
         assert_eq!(apart > 0.01, !is_fed_avg, "{kind:?}: {apart} from FedAvg");
         let measured = outcome.last_metric().expect("the clients measured");

@@ -38,7 +38,7 @@ pub enum Fate {
     Outstanding,
 }
 
-/// A round of a task. The n-th fate is that of the n-th client.
+/// A round of a task. The n-th fate belongs to the n-th client.
 pub struct Story<'a> {
     pub storage: &'a Storage,
     pub task: &'a TaskRecord,

@@ -5,8 +5,8 @@ use folkmoot_protocol::{TrainingPlan, saturating::to_float32};
 use super::{Guide, Visit};
 use crate::{GuideError, MakeError, Rows};
 
-/// The learning rate of the step that reads a gradient. A power of two scales the gradient exactly, and a large one keeps its digits
-/// beside those of the weights.
+/// The learning rate of the step from which a gradient is computed. A power of two scales the gradient exactly. The
+/// rate is large, so that the change of the weights keeps the digits of the gradient.
 const GRADIENT_SCALE: f32 = 1024.0;
 
 /// FedLAW: learns the shares and the scale of the clients' models on the coordinator's examples, and mixes the models.

@@ -62,8 +62,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Copies those of these updates into the round log that other processes have received. `sum` is the round's running
-    /// sum, if updates are summed on arrival; it is closed.
+    /// Copies updates that other processes have received into the round log. `sum` is the round's running sum, if
+    /// updates are summed on arrival; it is closed.
     ///
     /// This process may have received the beginning of such an update, and have added its values to the sum. These
     /// values are subtracted first, while the log still has them.
@@ -99,8 +99,8 @@ impl Ingest {
         stream::iter(copies.collect::<Vec<_>>()).buffer_unordered(COPIES_MAX).try_collect().await
     }
 
-    /// Forgets what is in the log, because that of a round cannot be read, so that it is copied from the store again.
-    /// Returns `false` if there is no store, or the round was distrusted before.
+    /// Forgets which updates are in the log, because the log of a round cannot be read. They are then copied from the
+    /// store again. Returns `false` if there is no store, or the round was distrusted before.
     pub fn distrust(&self, round: RoundId) -> bool {
         if self.store.is_none() || !lock(&self.distrusted).insert(round) {
             return false;
@@ -136,8 +136,8 @@ impl Ingest {
         });
     }
 
-    /// Copies the beginning of an update into the round log that another process has received, if this process has
-    /// received nothing of it. Does nothing without a store. Call it only while holding the assignment's slot.
+    /// Copies the beginning of an update, which another process has received, into the round log, if this process has
+    /// received nothing of the update. Does nothing without a store. Call it only while holding the assignment's slot.
     ///
     /// # Errors
     /// Fails if the log or the store fails.

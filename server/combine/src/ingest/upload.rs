@@ -45,7 +45,7 @@ pub struct Upload {
     announced: Announced,
     segment: LogSegment,
     hasher: blake3::Hasher,
-    /// The digest of the bytes in the log, if they are not those that arrive.
+    /// The digest of the bytes in the log, if they may differ from the received bytes: the log has decoded values.
     log_hasher: Option<blake3::Hasher>,
     decoder: UpdateDecoder,
     /// Checks the update if it is masked; the decoder is then not used.
@@ -286,7 +286,10 @@ impl Upload {
         }
         if let Some(masked) = &self.masked {
             if !masked.has_header() {
-                return Err(Refusal::new(ErrorCode::UpdateMalformed, "the update ends within its header"));
+                return Err(Refusal::new(
+                    ErrorCode::UpdateMalformed,
+                    "the update ends within its header; send all bytes",
+                ));
             }
             if ingest.store().is_none() {
                 self.segment.sync()?;

@@ -42,7 +42,7 @@ function Sentence({ answer }: { answer: Answer }) {
   );
 }
 
-/** The status line: one answer, as large as its urgency. */
+/** The status line. It shows one answer; the tone follows from the answer's urgency. */
 export function StatusLine({ answer }: { answer: Answer }) {
   return (
     <div class={`status-line ${answer.tone}`} role="status" aria-label="Status">

@@ -3,7 +3,7 @@ import { count, duration, words } from '../format';
 import type { Answer, Facts } from './facts';
 import { pace } from './projection';
 
-/** The number of abandoned rounds in a row that means that a task is stuck. */
+/** A task is stuck after this many abandoned rounds in a row. */
 const STREAK = 3;
 /** A round is slow if it takes this many times the usual time. */
 const SLOW = 5;

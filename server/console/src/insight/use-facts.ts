@@ -39,7 +39,7 @@ export function useFacts(task: Task, overview: Overview | undefined, points: num
     changes,
   );
   const all = [series, rounds, statement, funnel];
-  // The funnel is loaded again when another round opens. `useData` itself loads that of the first round.
+  // The funnel is loaded again when another round opens. `useData` itself loads the funnel of the first round.
   const asked = useRef(open);
   useEffect(() => {
     if (isOneOfMany || asked.current === open) return;

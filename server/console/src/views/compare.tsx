@@ -141,7 +141,7 @@ function Settings({ compared }: { compared: Compared[] }) {
   );
 }
 
-/** The metrics that all tasks' series have in common charts: those of evaluations first, then those of training. */
+/** A chart for each metric, with a line for each task: metrics of evaluations first, then metrics of training. */
 function Curves({ compared }: { compared: Compared[] }) {
   const [over, setOver] = useState<Over>('versions');
   const [smoothing, setSmoothing] = useState<Smoothing>('off');

@@ -150,7 +150,7 @@ export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhol
                   : []),
                 ...lengths(graph).map((length): [string, string] => [
                   'Length of sequences',
-                  `free: each client's examples tell it; the figures here are for ${length}`,
+                  `free: each client's examples determine it; the figures here are for ${length}`,
                 ]),
                 ['Output', dims(graph.output_shape)],
                 ['Parameters', count(graph.parameter_count)],

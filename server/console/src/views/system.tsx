@@ -48,7 +48,7 @@ function Channels({ channels }: { channels: System['notifications'] }) {
   return (
     <Card
       title="Notifications"
-      note="Where people are told that a task was paused, has finished or stands still, or that a budget is nearly spent."
+      note="The channels for notices: a task was paused, has finished or stands still, or a budget is nearly spent."
     >
       {channels.map(
         ({ name, error }) =>

@@ -12,7 +12,7 @@ pub enum Phase {
         /// When the phase began.
         since: Timestamp,
     },
-    /// With secure aggregation: clients were drawn and train. Those that are done advertise their keys.
+    /// With secure aggregation: clients were drawn and train. Clients that have finished advertise their keys.
     AdvertisingKeys {
         /// When the phase began.
         since: Timestamp,

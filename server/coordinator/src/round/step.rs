@@ -51,7 +51,7 @@ pub struct Gathered {
 pub struct Collected {
     /// The eligible clients that wait.
     pub waiting: Vec<Waiting>,
-    /// The counts of the round's assignments. `outstanding` includes those of earlier rounds.
+    /// The counts of the round's assignments. `outstanding` includes assignments of earlier rounds.
     pub counts: ReportCounts,
     /// The outstanding assignments of all rounds of the task.
     pub outstanding: Vec<Outstanding>,

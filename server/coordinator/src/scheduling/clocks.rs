@@ -70,14 +70,13 @@ impl Clocks<'_> {
         self.0.iter().find(|member| member.client_id == client)
     }
 
-    /// Returns the lead of a client: its clock minus the slowest clock. A client that is not a member would start with
-    /// the slowest clock.
+    /// Returns the lead of a client: its clock minus the slowest clock. It is 0 for a client that is not a member,
+    /// because such a client would start with the slowest clock.
     pub fn lead(&self, client: ClientId) -> u64 {
         self.of(client).map_or(0, |member| member.clock - self.slowest())
     }
 
-    /// Returns the lag of a client: the fastest clock minus its own. A client that is not a member would start with the
-    /// slowest clock.
+    /// Returns the lag of a client: the fastest clock minus its own. It is 0 for a client that is not a member.
     pub fn lag(&self, client: ClientId) -> u64 {
         self.of(client).map_or(0, |member| self.fastest() - member.clock)
     }

@@ -101,7 +101,8 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
             refuse(
                 !plan.personal.is_empty() || plan.personal_training.is_some(),
                 field,
-                "lowers the local learning rate, also for what only the client keeps, which no direction of others completes",
+                "lowers the local learning rate and adds the direction of all clients instead, but tensors that only the client keeps \
+                 get no such direction",
                 "remove it, or choose finalizer.kind = \"fed_avg\"",
             );
         }
@@ -114,8 +115,9 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Returns whether the number of local steps must be that of the plan, because those that clients report are unknown, not
-/// protected by the noise, or not combined as the updates are.
+/// Returns whether every client must make the number of local steps in the plan. The coordinator cannot use the numbers
+/// that clients report if masks hide them, if the noise does not protect them, or if the aggregator does not average
+/// them.
 fn reports_do_not_count(description: &TaskDescription, drift: DriftCorrection) -> bool {
     let is_private = !description.privacy.is_none() || description.plan.example_privacy.is_some();
     let is_plain_mean =
@@ -124,7 +126,7 @@ fn reports_do_not_count(description: &TaskDescription, drift: DriftCorrection) -
     description.protection.is_masked() || is_fed_cm && (is_private || !is_plain_mean)
 }
 
-/// Checks that the sum that the coordinator keeps is that of the control variates that clients keep.
+/// Checks that the coordinator's sum of control variates stays equal to the sum of those that clients keep.
 fn validate_kept(description: &TaskDescription, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
     refuse(
         !description.privacy.is_none() || description.plan.example_privacy.is_some(),
@@ -158,7 +160,7 @@ fn validate_kept(description: &TaskDescription, refuse: &mut dyn FnMut(bool, &st
     );
 }
 
-/// Checks that a client's update tells its mean gradient.
+/// Checks that the coordinator can compute a client's mean gradient from its update.
 fn validate_steps(plan: &TrainingPlan, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
     refuse(
         !matches!(plan.optimizer, LocalOptimizer::Sgd { momentum: 0.0, nesterov: false, .. }),
@@ -186,10 +188,10 @@ fn validate_equal_steps(plan: &TrainingPlan, asks: bool, refuse: &mut dyn FnMut(
     refuse(
         plan.steps_max.is_none_or(|steps| steps > plan.epochs),
         "plan.steps_max",
-        "divides updates by the number of local steps, which must be the same on each client with masks, and for fed_cm also with \
-         privacy and with other rules than a plain mean",
-        "set plan.steps_max to the number of steps, and plan.epochs at least as high, so that a client with a single batch \
-         makes as many; for fed_cm without masks and privacy, aggregator.kind = \"weighted_mean\" is enough",
+        "divides updates by the number of local steps. With masks, and for fed_cm also with privacy or an aggregator other than a \
+         plain mean, this number must be the same on each client",
+        "set plan.steps_max to the number of steps, and plan.epochs to at least as many, so that a client with a single batch \
+         also reaches it; for fed_cm without masks and privacy, aggregator.kind = \"weighted_mean\" is enough",
     );
     refuse(
         plan.time_limit_seconds.is_some() || asks,

@@ -19,7 +19,8 @@ impl TaskDescription {
         }
     }
 
-    /// Returns the part of the local training that `q_fed_avg` and `term` use. `metrics` has those of each update.
+    /// Returns the facts about the local training that `q_fed_avg` and `term` use. `metrics` has the metrics of each
+    /// update.
     pub fn local_training<'a>(&self, metrics: impl Iterator<Item = &'a UpdateMetrics>) -> LocalTraining {
         let learning_rate = match self.plan.optimizer {
             LocalOptimizer::Sgd { learning_rate, momentum: 0.0, .. } => Some(learning_rate.into()),
@@ -71,20 +72,20 @@ impl TaskDescription {
         refuse(
             !is_plain,
             "plan.optimizer",
-            "fed_nova divides an update by its number of steps, which tells the local work of plain SGD only",
+            "fed_nova divides an update by its number of steps, which measures the local work of plain SGD only",
             "choose sgd without nesterov and weight_decay, or aggregator.kind = \"weighted_mean\"",
         );
         refuse(
             plan.proximal_term != 0.0,
             "plan.proximal_term",
-            "fed_nova counts all local steps alike, but with a proximal term early steps count less",
+            "fed_nova gives all local steps the same weight, but with a proximal term early steps count less",
             "set proximal_term = 0.0, or choose aggregator.kind = \"weighted_mean\"",
         );
         let is_constant = plan.learning_rate_schedule == LearningRateSchedule::Constant;
         refuse(
             !is_constant || plan.warmup_steps > 0 || !plan.learning_rate_factors.is_empty(),
             "plan.learning_rate_schedule",
-            "fed_nova counts all local steps alike, but the local learning rate changes from step to step",
+            "fed_nova gives all local steps the same weight, but the local learning rate changes from step to step",
             "remove the local schedule and set finalizer.schedule instead",
         );
         refuse(

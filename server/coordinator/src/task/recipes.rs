@@ -7,8 +7,8 @@ use folkmoot_protocol::{DEVICE_RULES_MAX, Recipe};
 use super::{COMPRESSION_CHOICES_MAX, Fault, TaskDescription};
 
 impl TaskDescription {
-    /// Returns the recipe for a client with these attributes and codecs: that of the first matching rule,
-    /// otherwise `compression`. Returns `None` if the client supports neither; it then sends float32.
+    /// Returns the recipe for a client with these attributes and codecs: the recipe of the first matching rule, or else
+    /// `compression`. Returns `None` if the client supports neither; it then sends float32.
     pub fn recipe_for(&self, attributes: &BTreeMap<String, String>, codecs: &[String]) -> Option<&Recipe> {
         let chosen = self.compression_choices.iter().find(|choice| choice.is_for(attributes, codecs));
         let default = || self.compression.as_ref().filter(|recipe| recipe.is_of(codecs));

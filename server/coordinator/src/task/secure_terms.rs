@@ -40,8 +40,8 @@ impl TaskDescription {
         Some(SecureTerms { cohort_min, cohort_max, corrupt_share, dropout_share, threat, is_weighted, noise })
     }
 
-    /// Returns the same task for a simulation without masks. The sum of masked updates is that of plain ones, bit for bit; the
-    /// noise of the clients of a whole cohort is added by the coordinator instead.
+    /// Returns the same task for a simulation without masks. Masked updates have the same sum as plain ones, bit for
+    /// bit; the noise of the clients of a whole cohort is added by the coordinator instead.
     pub fn without_masks(self) -> Self {
         let noise = self.secure_terms().and_then(|terms| {
             let shares = NoiseShare::of(&terms, 1)?.ok()?.shares;
@@ -88,13 +88,13 @@ impl TaskDescription {
         Some(CommitteeTerms { members: members.clone(), colluders: *colluders, sum: self.secure_terms()? })
     }
 
-    /// Returns the ring in which the task's masked updates of so many values are summed; `None` if they are not masked, or if
-    /// no ring is large enough.
+    /// Returns the ring in which the task's masked updates of `parameter_count` values are summed; `None` if they are
+    /// not masked, or if no ring is large enough.
     pub fn ring(&self, parameter_count: u64) -> Option<Ring> {
         Ring::for_terms(&self.grid, &self.secure_terms()?, parameter_count).ok()
     }
 
-    /// Returns the fault of masks or distributed noise that do not fit a model with so many trained parameters.
+    /// Returns the fault of masks or distributed noise that do not fit a model with this number of trained parameters.
     ///
     /// The sum of the clients' noise is nearly a discrete Gaussian. This checks with the bound for the true distribution that
     /// it costs no more than the ledger charges (Kairouz, Liu and Steinke 2021, theorem 1).

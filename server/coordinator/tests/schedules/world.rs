@@ -58,7 +58,6 @@ pub struct World {
     next_assignment: u64,
     /// The largest random delay added to the duration of an assignment, in milliseconds.
     pub jitter_milliseconds: u64,
-    /// The clients.
     pub clients: Vec<Client>,
     /// The number of commits so far.
     pub commits: u64,

@@ -230,8 +230,7 @@ fn the_profile_of_the_day_prepares_for_the_night() {
         world.fills.iter().filter(|(begun_at, fill)| (from..to).contains(&(begun_at + fill))).count()
     };
     let night = |day: u64| cohorts(day * 24 * HOUR, day * 24 * HOUR + 10 * MINUTE);
-    // Nothing is known about the first night. In later nights, so many clients are asked that a fifth of them is
-    // enough.
+    // Nothing is known about the first night. In later nights, enough clients are asked that a fifth of them suffices.
     assert!(night(1) <= 8, "{}", night(1));
     for day in 2..5 {
         assert!(night(day) >= 9, "{} on day {day}", night(day));

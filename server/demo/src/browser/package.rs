@@ -6,7 +6,7 @@ use std::{
 use super::site::File;
 use crate::error::DemoError;
 
-/// The folders of the package: its own, that of the page's side, and one for each of the two WebAssembly modules.
+/// The folders of the package: its root, the code for the page, and one folder for each of the two WebAssembly modules.
 const FOLDERS: [&str; 4] = ["", "page/", "cpu/", "gpu/"];
 /// The files that a page needs. The build writes the last file of this list last.
 const NEEDED: [&str; 4] = ["cpu/folkmoot_bg.wasm", "gpu/folkmoot_bg.wasm", "worker.js", "index.js"];

@@ -93,7 +93,7 @@ fn common_validity(path: &Path, chain: &[CertificateDer<'_>]) -> Result<Validity
 fn validity_of(certificate: &CertificateDer<'_>) -> Option<Validity> {
     let date = |at: u64| date_of(&verified(certificate, &[], certificate, at).err()?);
     let milliseconds = |seconds: u64| Timestamp(seconds.saturating_mul(1000));
-    // A certificate that was valid in 1970 is not refused for its first day.
+    // Verification at time 0 succeeds if the certificate was valid in 1970 already. It then counts as valid from 1970.
     Some(Validity { from: milliseconds(date(0).unwrap_or(0)), until: milliseconds(date(u64::MAX)?) })
 }
 

@@ -79,7 +79,7 @@ pub struct UpdateStore {
     store: Arc<dyn ObjectStore>,
     process: Arc<str>,
     groups: Arc<Groups>,
-    /// The KiB that may be sent in addition to those that are being sent.
+    /// The KiB that may be sent in addition to the uploads in progress.
     room: Arc<Semaphore>,
 }
 

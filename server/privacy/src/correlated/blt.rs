@@ -68,7 +68,7 @@ impl BltNoise {
 
     /// Returns the scale of the draws: the multiplier times the L2 sensitivity of all rounds together, rounded up.
     ///
-    /// `sensitivity` is that of one participation, in grid steps. With this scale, all rounds together are
+    /// `sensitivity` is the sensitivity to one participation, in grid steps. With this scale, all rounds together are
     /// 1/(2·multiplier²)-zCDP.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ impl CorrelatedNoise {
 
     /// Returns the scale of the draws with which `rounds` rounds together are 1/(2·multiplier²)-zCDP.
     ///
-    /// `sensitivity` is that of one participation, in grid steps.
+    /// `sensitivity` is the sensitivity to one participation, in grid steps.
     ///
     /// # Errors
     /// [`RangeError`] if the scale is out of range, or if a factorisation was sized for fewer than `rounds` rounds.

@@ -83,7 +83,7 @@ impl TreeNoise {
     }
 
     /// Returns the scale of the draws for `rounds` rounds: [`TreeNoise::node_multiplier`] times `sensitivity`, rounded
-    /// up. `sensitivity` is that of one participation, in grid steps.
+    /// up. `sensitivity` is the sensitivity to one participation, in grid steps.
     ///
     /// If a client is in one round, one tree over all rounds (`leaves_per_tree` = `rounds`) has at most a tenth more
     /// noise than the best choice. If a client is in many rounds, [`best_tree`](crate::accountant::best_tree) finds

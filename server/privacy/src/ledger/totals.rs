@@ -41,7 +41,7 @@ pub struct Spent {
 /// The ledger contains a Poisson-sampled release whose relation does not allow sampling to be accounted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "the ledger contains a Poisson-sampled release that cannot be accounted: its relation must be zero-out or add or remove one"
+    "the ledger contains a Poisson-sampled release whose cost is unknown: its relation must be zero_out or add_or_remove"
 )]
 pub struct RelationError;
 

@@ -52,7 +52,7 @@ pub async fn secure_message(
 /// Returns the coordinator's answer to the step that a client has completed.
 ///
 /// # Errors
-/// Fails if the assignment belongs to another client, or the round goes on without it.
+/// Fails if the assignment belongs to another client, or the round continues without it.
 pub async fn secure_progress(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -95,7 +95,7 @@ async fn exchange<'a>(
 }
 
 fn closed() -> Refusal {
-    Refusal::new(ErrorCode::RoundClosed, "the round goes on without this client; check in again")
+    Refusal::new(ErrorCode::RoundClosed, "the round continues without this client; check in again")
 }
 
 fn refusal(error: UnmaskError) -> Refusal {

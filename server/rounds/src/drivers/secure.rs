@@ -32,7 +32,7 @@ pub async fn masks(
     Ok(coordinator.exchange(task, record).await?.masks().await?)
 }
 
-/// Ends a step, and tells its clients.
+/// Ends a step, and wakes its clients.
 ///
 /// # Errors
 /// Fails if the storage fails.

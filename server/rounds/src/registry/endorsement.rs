@@ -33,7 +33,7 @@ pub async fn endorsement_of(
 
 /// Publishes an endorsement. From then on, every assignment of the task carries it.
 ///
-/// The coordinator does not know which keys apps have pinned. It refuses what no client would accept.
+/// The coordinator does not know which keys apps have pinned. It refuses endorsements that no client would accept.
 ///
 /// # Errors
 /// A refusal if the endorsement is not valid, is not about what the task gives to clients, or has a number that is not
@@ -78,7 +78,7 @@ fn fault(statement: &TaskStatement, task: &TaskRecord, now: Timestamp) -> Option
         return Some(format!("is about the task {}, and not about {}", statement.task_id, task.id));
     }
     if statement.model != task.model {
-        return Some("names another model than the task has".to_owned());
+        return Some("names a model that is not the task's".to_owned());
     }
     if statement.expires_at <= now {
         return Some("has expired".to_owned());

@@ -99,14 +99,14 @@ fn travelling_fault(error: &FitError) -> Fault {
     Fault::new(&format!("plan.{field}"), error.to_string(), remedy)
 }
 
-/// Checks that SignGuard compares enough signs. A few would not tell an attack from chance.
+/// Checks that SignGuard compares enough signs. A few could not distinguish an attack from chance.
 fn sample_fault(aggregator: &AggregatorChoice, parameters: usize) -> Option<Fault> {
     let AggregatorChoice::SignGuard(rule) = aggregator else { return None };
     let expected = rule.coordinate_share * parameters as f64;
     let is_enough = rule.coordinate_share >= 1.0 || expected >= SIGNS_MIN;
     (!is_enough).then(|| {
         let message = format!(
-            "it is {}, so about {expected:.0} signs of the {parameters} parameters are compared, which tells little",
+            "it is {}, so about {expected:.0} signs of the {parameters} parameters are compared, too few to find an attack",
             rule.coordinate_share
         );
         Fault::new("aggregator.coordinate_share", message, "set it to 1, or choose another rule")

@@ -12,8 +12,8 @@ use crate::stage::Stage;
 
 /// Ends an HTTP/1 connection after its current response, so that the next request opens a connection elsewhere.
 ///
-/// Closing an idle connection at the end instead could meet a request on its way. HTTP/2 needs no header: its closing
-/// handshake (GOAWAY) lets clients repeat such requests.
+/// Without this, the coordinator would close idle connections when it stops, and could lose a request in transit.
+/// HTTP/2 needs no header: its closing handshake (GOAWAY) lets clients repeat such requests.
 pub async fn close_connections(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_old = request.version() < Version::HTTP_2;
     let mut response = next.run(request).await;

@@ -10,8 +10,8 @@ use super::{Message, Occasion, Told, Writer};
 /// The share of a budget from which on it is nearly spent, as in the console.
 const NEARLY: f64 = 0.9;
 
-/// Returns a notice if the task's budget, or the one of its population, is nearly spent and nobody was told. Accounts only
-/// when the task has a new version since the last look.
+/// Returns a notice if the task's budget, or the one of its population, is nearly spent and no notice was delivered
+/// yet. Computes the cost only if the task has a new version since the last look.
 pub(super) async fn occasion(
     coordinator: &Coordinator,
     writer: &Writer<'_>,

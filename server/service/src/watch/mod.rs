@@ -1,8 +1,9 @@
-//! Watches tasks, and tells people what needs them: a task that was paused, has finished or stands still, and a privacy budget
-//! that is nearly spent.
+//! Watches tasks, and sends notices to people: a task was paused, has finished or stands still, or a privacy budget
+//! is nearly spent.
 //!
-//! The database records what people were told. Each pass compares that with the tasks, and delivers the difference. So a
-//! notice outlives crashes, and any process may deliver it; a lease lets only one of them do it at a time.
+//! The database records the notices that were delivered. Each pass compares them with the tasks, and delivers the
+//! difference. So a notice outlives crashes, and any process may deliver it; a lease lets only one of them do it at a
+//! time.
 
 mod budget;
 mod stall;
@@ -25,7 +26,7 @@ use folkmoot_storage::{
 
 use self::state::News;
 
-/// The interval at which changes of states are told.
+/// The interval at which notices about changed states are delivered.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// The interval at which active tasks are looked at, in milliseconds.
 const LOOK_MILLISECONDS: u64 = 60_000;
@@ -60,7 +61,7 @@ pub struct Watch {
     deliveries: Deliveries,
     /// The version of each private task whose budget was looked at last.
     looked_at: BTreeMap<TaskId, u64>,
-    /// The ids of the notices about states that people were not told of.
+    /// The ids of the notices about states that were not delivered yet.
     untold: BTreeSet<String>,
     /// The notices of the last look that were not delivered.
     looked: Vec<Occasion>,
@@ -88,7 +89,7 @@ impl Watch {
     /// Watches until `closed`, then gives the lease back.
     ///
     /// # Errors
-    /// Never; the type is that of the coordinator's other tasks.
+    /// Never; it has the same type as the coordinator's other background tasks.
     pub async fn run(mut self, closed: impl Future<Output = ()>) -> Result<(), ServeError> {
         let mut closed = pin!(closed);
         // A shutdown does not wait for a mail server: the next start delivers again.
@@ -133,7 +134,7 @@ impl Watch {
         }
     }
 
-    /// Delivers what people were not told yet.
+    /// Delivers the notices that were not delivered yet.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -287,13 +288,13 @@ impl<'a> Writer<'a> {
         Ok(Self { channels, organisations, now })
     }
 
-    /// Returns whether somebody wants to be told of this event of a task.
+    /// Returns whether a channel wants notices about this event of a task.
     fn wants(&self, task: &TaskRecord, event: Event) -> bool {
         self.organisations.get(&task.organisation_id).is_some_and(|name| self.channels.want(name, event))
     }
 
-    /// Writes a notice about a task. `number` tells apart events of the same kind. Call it only for an event that somebody
-    /// wants.
+    /// Writes a notice about a task. `number` distinguishes events of the same kind. Call it only for an event that a
+    /// channel wants.
     fn notice(&self, task: &TaskRecord, event: Event, number: u64, message: Message) -> Notice {
         Notice {
             id: notice_id(event, task, number),

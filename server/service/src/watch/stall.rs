@@ -8,7 +8,7 @@ use super::{Message, Occasion, Told, Writer};
 /// The number of failed rounds in a row after which a task counts as stalled.
 const ROUNDS: u64 = 3;
 
-/// Returns a notice if the task stands still after this version and nobody was told of this standstill.
+/// Returns a notice if the task stands still after this version and no notice about this standstill was delivered yet.
 pub(super) async fn occasion(
     coordinator: &Coordinator,
     writer: &Writer<'_>,

@@ -65,7 +65,7 @@ async fn tokens_keys_and_models_have_names() {
     assert_eq!(code, ErrorCode::ResourceUnknown);
     assert!(detail.starts_with("there is no token c; give a name"), "{detail}");
 
-    // Of two keys with one name, the one that is not revoked is meant.
+    // If two keys have the same name, the name refers to the key that is not revoked.
     let old = admin.create_api_key("dashboard", Role::Viewer).await.unwrap().record;
     admin.revoke_api_key("dashboard").await.unwrap();
     let new = admin.create_api_key("dashboard", Role::Viewer).await.unwrap().record;

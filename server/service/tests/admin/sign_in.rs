@@ -132,7 +132,7 @@ async fn a_person_signs_in_acts_and_signs_out_by_name() {
         request.json(&json!({ "population": "digits" })).send()
     };
     let token = session.csrf_token.as_str();
-    // The secret in the cookie is that of a session on the command line, too.
+    // The secret in the cookie also works as a session on the command line.
     let (_, secret) = cookie.split_once('=').unwrap();
     assert_eq!(world.running.client(secret).me().await.unwrap().person.unwrap(), person);
     assert_eq!(ask(Method::GET, "/api-keys", token).await.unwrap().status(), StatusCode::FORBIDDEN);

@@ -1,11 +1,12 @@
 use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::task::TaskDescription;
 
-/// Refuses a task whose rounds cannot be made again of some of their updates. The error says why.
+/// Refuses a task for which the versions without some of a round's updates cannot be computed. The error has the
+/// reason.
 ///
 /// # Errors
-/// If there are no rounds, the coordinator sees no single updates, the values would tell more than its privacy allows, or the version is
-/// not a mean of the updates.
+/// If there are no rounds, the coordinator sees no single updates, the values would reveal more than the task's privacy
+/// allows, or the version is not a mean of the updates.
 pub(crate) fn refuse_unfit(description: &TaskDescription) -> Result<(), String> {
     match misfit(description) {
         Some((found, reason, remedy)) => {
@@ -35,7 +36,7 @@ fn misfit(description: &TaskDescription) -> Option<(&'static str, &'static str, 
     if !description.privacy.is_none() {
         return Some((
             "privacy.kind is set",
-            "a value for each client tells more about the client than the noise in the versions allows",
+            "a value for each client reveals more about the client than the noise in the versions allows",
             "Remove [privacy] from a copy of the task",
         ));
     }

@@ -23,9 +23,9 @@ pub(crate) enum Method {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RoundValues {
     pub(crate) shapley: Vec<f64>,
-    /// The utility of all minus that of all but the client.
+    /// The utility with all clients minus the utility without this client.
     pub(crate) leave_one_out: Vec<f64>,
-    /// The utility of all minus that of none.
+    /// The utility with all clients minus the utility without any.
     pub(crate) gain: f64,
     pub(crate) evaluations: usize,
     pub(crate) method: Method,
@@ -118,8 +118,8 @@ fn order(count: usize, first: usize, rng: &mut Stream) -> Vec<usize> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// Adds what each client adds to those before it in each order. The orders go on side by side, so that the sets of all of them are
-/// evaluated together.
+/// Adds what each client adds to those before it in each order. The orders advance side by side, so that the sets of
+/// all of them are evaluated together.
 fn add_marginals<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(
     game: &mut Game<U>,
     orders: &[Vec<usize>],

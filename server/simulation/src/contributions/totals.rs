@@ -9,8 +9,8 @@ use super::{Method, shapley::RoundValues};
 pub struct Contributions {
     /// The name of the metric in whose units the values are.
     pub metric: String,
-    /// True if larger values of the metric are better. Otherwise, values are those of the negative metric, so that a positive value is
-    /// always good.
+    /// True if larger values of the metric are better. Otherwise, values are in units of the negative metric, so that a
+    /// positive value is always good.
     pub is_larger_better: bool,
     /// The number of rounds whose values come from all sets of their clients.
     pub exact_rounds: u64,
@@ -25,8 +25,8 @@ pub struct Contributions {
     /// The sum over the rounds with values of the utility of all clients minus that of none. A version that was undone by a rollback
     /// counts, too.
     pub gain: f64,
-    /// The part of the gain that the Shapley values do not divide: that of rounds which changed too little, and of orders that ended
-    /// early.
+    /// The part of the gain that the Shapley values do not divide. It comes from rounds that changed the metric too
+    /// little, and from orders that ended early.
     pub undivided: f64,
     /// The clients that were in a round with values, from the largest Shapley value to the smallest.
     pub clients: Vec<ClientContribution>,

@@ -31,9 +31,9 @@ pub enum PipeError {
 
 /// The values that the other side can read during a call.
 pub enum Values<'a> {
-    /// Those of updates.
+    /// The values of updates.
     Updates { count: usize, values: &'a mut dyn UpdateValues },
-    /// Those of the newest weights (float32, little-endian) and of the aggregate.
+    /// The newest weights (float32, little-endian), and the aggregate.
     Aggregate { newest: &'a [u8], aggregate: &'a [f64] },
 }
 

@@ -11,9 +11,9 @@ use super::{
 /// The number of bins of a histogram.
 const BINS: usize = 10;
 
-/// Plots a histogram for each group of clients, with its own colour: the share of the clients in each of ten equal bins. A
-/// share's bins reach from 0 to 100 %, and those of another metric from the smallest to the largest value. `None` without
-/// values.
+/// Plots a histogram for each group of clients, with its own colour: the share of the clients in each of ten equal
+/// bins. The bins of a share reach from 0 to 100 %, and the bins of another metric from its smallest to its largest
+/// value. `None` without values.
 pub(super) fn histogram(metric: &Metric, groups: &[Vec<f64>]) -> Option<Figure> {
     let (x_name, factor) = metric.axis();
     let shown = |group: &[f64]| -> Vec<f64> {

@@ -43,7 +43,7 @@ pub struct Bench {
     trainers: HashMap<(BlobDigest, usize), Trainer>,
     /// The widest width that fits, for each plan, memory, number of examples in a batch and of their features.
     widest: HashMap<(BlobDigest, Option<u64>, [usize; 2]), usize>,
-    /// The trainers of what only clients keep.
+    /// The trainers for personal trainings.
     personal_trainers: HashMap<BlobDigest, Trainer>,
     evaluators: HashMap<BlobDigest, Evaluator>,
 }
@@ -307,7 +307,7 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// Trains what only the client keeps, if the plan trains that apart. Returns all weights after it, and the number of its
+    /// Runs the personal training, if the plan separates it. Returns all weights after it, and the number of its
     /// steps.
     fn train_personal(
         &mut self,

@@ -24,8 +24,8 @@ type Base = (BlobDigest, u64);
 /// The updates for a version, once a thread has computed them.
 type Shared = Arc<OnceLock<Result<Agreed, String>>>;
 
-/// The hostile clients and the updates on which they have agreed. One thread computes those of a version, and the others that
-/// need them wait for it.
+/// The hostile clients and the updates on which they have agreed. One thread computes the updates for a version; other
+/// threads that need them wait for it.
 pub struct Collusion {
     attack: Attack,
     members: Vec<usize>,

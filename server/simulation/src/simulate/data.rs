@@ -190,7 +190,7 @@ impl Crowd {
     }
 }
 
-/// Returns those of the clients that have examples.
+/// Returns the clients that have examples.
 fn with_examples(clients: &BTreeSet<usize>, parts: &[Part]) -> impl Iterator<Item = usize> {
     clients.iter().copied().filter(|client| !parts[*client].indices.is_empty())
 }

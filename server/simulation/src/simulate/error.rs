@@ -17,7 +17,7 @@ pub enum SimulateError {
     #[error("{0}")]
     Task(Refusal),
     /// The task or the model is rejected because functions take the place of parts.
-    #[error("the rules for components also hold for functions, and they do not allow them in this task: {0}")]
+    #[error("this task allows no functions, because the rules for components also hold for functions: {0}")]
     NoFunctions(Refusal),
     /// A function failed, or cannot be called.
     #[error("{0}")]

@@ -68,9 +68,9 @@ impl World {
                 Ok(Some(self.blobs.put(bytes.into()).await.map_err(|error| failed(&error))?))
             }
             None if self.description.aggregator.own_examples().is_some() => Err(failed(
-                &"the aggregator uses examples of the coordinator's own, which are taken from the held-out ones, but here each client \
-                  holds out its own; simulate it without held_out_of_clients, and compare it apart from variants in which clients \
-                  have models of their own",
+                &"the aggregator needs examples of the coordinator, which a simulation takes from its held-out examples; with \
+                  held_out_of_clients, each client holds out its own. Simulate this task without held_out_of_clients, and compare \
+                  it separately from variants in which clients have models of their own",
             )),
             None => Ok(None),
         }

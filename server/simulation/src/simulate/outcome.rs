@@ -11,7 +11,7 @@ pub struct Outcome {
     pub rounds: Vec<RoundRow>,
     /// The number of the newest version.
     pub version: u64,
-    /// All weights of the model in that version. With clusters, those of the one with the largest share of the clients.
+    /// All weights of the model in that version. With clusters, the weights of the cluster with the most clients.
     pub weights: Vec<f32>,
     /// All weights of each cluster's model in that version. Empty if there is one model.
     pub clusters: Vec<Arc<Vec<f32>>>,

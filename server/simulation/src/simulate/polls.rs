@@ -69,7 +69,8 @@ pub(super) struct HeldPoll {
     pub waiter: Arc<Notify>,
 }
 
-/// The requests that the coordinator holds, by number. Finding those that it wakes costs what it wakes, not what it holds.
+/// The requests that the coordinator holds, by number. The time to find the requests to wake depends on their number,
+/// not on the number of held requests.
 #[derive(Default)]
 pub(super) struct Polls {
     held: BTreeMap<u64, HeldPoll>,

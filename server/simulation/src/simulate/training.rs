@@ -33,9 +33,10 @@ pub struct VersionModels {
 #[derive(Clone)]
 pub struct Training {
     pub lesson: Arc<Lesson>,
-    /// All weights of the model, with the client's own personal tensors. With clusters, those of the cluster that is chosen.
+    /// All weights of the model, with the client's own personal tensors. With clusters, the weights of the chosen
+    /// cluster.
     pub weights: Arc<Vec<f32>>,
-    /// All weights of the client's own model; `None` if it has none, or none yet.
+    /// All weights of the client's own model; `None` if the client has no own model, or none yet.
     pub own_weights: Option<Arc<Vec<f32>>>,
     /// The share of the client's own model in its predictions; `None` if it has none, or none yet.
     pub own_share: Option<f32>,
@@ -70,8 +71,8 @@ pub struct Training {
 pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 
 impl Lesson {
-    /// Returns the weights with which a client predicts: those of its cluster or of its own, if it has any, and else those of the
-    /// version.
+    /// Returns the weights with which a client predicts: the weights of its cluster or of its own model, if it has one,
+    /// or else of the version.
     pub fn with_own(&self, version: &VersionModels, own: &OwnTensors) -> Arc<Vec<f32>> {
         let mut weights = version.of(own).clone();
         if !own.personal.is_empty() || !own.model.is_empty() {
@@ -81,7 +82,7 @@ impl Lesson {
         weights
     }
 
-    /// Returns the weights from which a client starts, given those of the version, and those of its own model if it trains one.
+    /// Returns the weights from which a client starts, and the weights of its own model if it trains one.
     pub fn starting_weights(
         &self,
         version: &VersionModels,
@@ -146,7 +147,7 @@ impl Training {
             .map_or_else(|| travelling.part(), |(_, part)| part)
     }
 
-    /// Returns the model that all attackers know from the version, whatever cluster each of them is in.
+    /// Returns the model of the version that all attackers know, regardless of their clusters.
     pub fn shared(&self) -> &[f32] {
         &self.version.models[self.version.largest]
     }

@@ -41,7 +41,7 @@ impl State {
         Ok(())
     }
 
-    /// Drops those of these assignments that are outstanding, because their work became too stale.
+    /// Drops the outstanding ones among these assignments, because their work became too stale.
     fn leave_behind(&mut self, assignments: &[AssignmentId]) {
         for id in assignments {
             self.assignments.close(*id, AssignmentStatus::Dropped { reason: DropReason::LeftBehind });

@@ -116,8 +116,8 @@ impl ClientRepository for SqlStorage {
 }
 
 impl SqlStorage {
-    /// Lists the organisation's clients whose id begins with `beginning`, and those of the site with this name, at most
-    /// `limit`. Ignores case. An empty beginning matches no id.
+    /// Lists at most `limit` of the organisation's clients: those whose id begins with `beginning`, and those of the
+    /// site that is named so. Ignores case. An empty beginning matches no id.
     ///
     /// # Errors
     /// Fails if the database fails.

@@ -288,8 +288,8 @@ impl SqlStorage {
         query.fetch_all(&self.reader).await?.iter().map(work).collect()
     }
 
-    /// Lists tasks in all organisations whose state has changed since people were told of it, by id, at most `limit`. `after`
-    /// is the id of the last task on the previous page.
+    /// Lists tasks in all organisations whose state has changed since the last notice about it, by id, at most `limit`.
+    /// `after` is the id of the last task on the previous page.
     pub async fn untold_tasks(
         &self,
         limit: u32,
@@ -302,13 +302,13 @@ impl SqlStorage {
         rows.iter().map(task_of).collect()
     }
 
-    /// Records that people were told of a task's state, or that there was nothing to tell.
+    /// Records that a notice about a task's state was delivered, or that none was needed.
     pub async fn tell_state(&self, id: TaskId, revision: u64) -> Result<(), StorageError> {
         self.tell("UPDATE tasks SET told_revision = $2 WHERE id = $1 AND told_revision < $2", id, revision)
             .await
     }
 
-    /// Lists the active tasks of all organisations, by id, and what people were told of them.
+    /// Lists the active tasks of all organisations, by id, with the notices that were delivered about them.
     pub async fn watched_tasks(&self) -> Result<Vec<WatchedTask>, StorageError> {
         const SELECT: &str = "SELECT * FROM tasks WHERE state_name = 'active' ORDER BY id";
         let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
@@ -323,12 +323,12 @@ impl SqlStorage {
         rows.iter().map(watched).collect()
     }
 
-    /// Records that people were told of this standstill of a task.
+    /// Records that a notice about this standstill of a task was delivered.
     pub async fn tell_stall(&self, id: TaskId, standstill: u64) -> Result<(), StorageError> {
         self.tell("UPDATE tasks SET told_stall = $2 WHERE id = $1", id, standstill).await
     }
 
-    /// Records whether people were told that a task's privacy budget is nearly spent.
+    /// Records whether a notice was delivered that a task's privacy budget is nearly spent.
     pub async fn tell_budget(&self, id: TaskId, is_told: bool) -> Result<(), StorageError> {
         self.tell("UPDATE tasks SET told_budget = $2 WHERE id = $1", id, u64::from(is_told)).await
     }

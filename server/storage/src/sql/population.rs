@@ -120,7 +120,7 @@ impl PopulationRepository for SqlStorage {
     }
 }
 
-/// Checks that an organisation is not closed, and prevents that it is closed before the transaction ends. Accepts an
+/// Checks that an organisation is not closed, and prevents its closing before the transaction ends. Accepts an
 /// organisation that does not exist.
 pub(super) async fn check_open(
     connection: &mut AnyConnection,

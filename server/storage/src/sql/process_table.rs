@@ -1,4 +1,5 @@
-//! The coordinators that share a PostgreSQL database: which of them live, and what they tell each other.
+//! The table of the coordinators that share a PostgreSQL database: the ones that are alive, and the signals between
+//! them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Explains what a client changes about its examples, which of them it trains on, and the limits of its values.
+//! Explains how a client changes its examples, which of them it trains on, and the limits of its weights.
 
 use folkmoot_protocol::{
     Augmentation, Curriculum, L1, ModelContrast, SmallLossSelection, TrainingPlan, ValueRange,

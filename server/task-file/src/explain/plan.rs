@@ -62,7 +62,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     said.extend(plan.widths.as_deref().map(widths));
     if let Some(ElasticAveraging { alpha }) = plan.elastic_averaging {
         said.push(format!(
-            "A client goes on training a replica of its own; the version and the replica move toward each other by {alpha} of their \
+            "A client continues to train a replica of its own; the version and the replica move toward each other by {alpha} of their \
              distance (EASGD). Use this if the same clients come again and again, and different replicas help to find better \
              weights. It costs the storage of one more model on the device. To let the version move by the sum of n clients, as in the \
              paper, set finalizer.server_learning_rate to n."

@@ -17,7 +17,6 @@ pub enum Perturbation {
 }
 
 impl Perturbation {
-    /// Returns the direction.
     pub(super) fn direction(self, known: &Known) -> Vec<f64> {
         match self {
             Perturbation::StandardDeviation => known.deviation.iter().map(|value| -value).collect(),

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             table::print(&Row::new(model, batch, "folkmoot gpu", &own, &own), arguments)?;
             let cpu = own::measure(model, batch, None, arguments)?;
             table::print(&Row::new(model, batch, "folkmoot cpu", &cpu, &own), arguments)?;
-            // As long a measurement as ours, by our speed.
+            // Enough steps for the others to run as long as our measurement, if they were as fast.
             let steps = (own::MEASURED.as_secs_f64() * 1e3 / own.step_ms).ceil() as u32;
             let steps = steps.max(arguments.steps);
             if arguments.with_burn {

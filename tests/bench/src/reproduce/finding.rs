@@ -59,7 +59,7 @@ pub struct Record {
     pub notes: Vec<String>,
 }
 
-/// A table.
+/// A table of results in the report.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Table {
     pub title: String,

@@ -29,8 +29,8 @@ pub struct Measured {
     pub version: String,
 }
 
-/// Finds an interpreter that has Flower: the first of the given ones or, without any, that of an environment that is created for it.
-/// Returns the reason if there is none.
+/// Finds a Python interpreter that has Flower: the first of the given ones, or else the interpreter of an environment
+/// that this function creates. Returns the reason if there is none.
 pub fn interpreter(given: &[String]) -> Result<String, String> {
     let has_flower = |python: &&String| {
         let output = Command::new(python).args(["-c", "import flwr"]).output();

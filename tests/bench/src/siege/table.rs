@@ -54,7 +54,8 @@ pub struct Row {
     pub check_in_p99_ms: f64,
     /// The 99th percentile divided by that of the first quiet period.
     pub p99_to_quiet: f64,
-    /// The 99th percentile divided by that beside the process that only computes, if that was measured before.
+    /// The 99th percentile, divided by the percentile that was measured beside a process that only computes. `None` if
+    /// it was not measured before.
     pub p99_to_busy: Option<f64>,
     /// The number of the honest clients' failed requests.
     pub failures: usize,

@@ -29,7 +29,7 @@ pub struct Case {
     pub hidden: Vec<usize>,
     /// The number of virtual clients.
     pub clients: usize,
-    /// The report goal of a round, and the number of clients that it draws.
+    /// The number of clients that a round draws, and its report goal: it waits for all of them.
     pub cohort: u64,
     /// The number of rounds.
     pub rounds: u64,

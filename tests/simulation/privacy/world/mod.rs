@@ -39,7 +39,6 @@ pub struct Task {
     pub script: TaskScript,
 }
 
-/// A world.
 pub struct World {
     pub script: Script,
     /// True while the population's budget is the one in the script.

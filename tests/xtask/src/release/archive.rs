@@ -27,7 +27,8 @@ pub fn make(program: &Program, folder: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Prepares a call of tar. That of Windows packs a zip file, and that of Git, which may come first in the path, does not.
+/// Prepares a call of tar. On Windows, it is the system's tar, which can pack a zip file. Git's tar cannot, and may
+/// come first in the path.
 pub fn tar() -> Command {
     Command::new(if cfg!(windows) { r"C:\Windows\System32\tar.exe" } else { "tar" })
 }

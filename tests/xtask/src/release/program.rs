@@ -88,7 +88,7 @@ pub fn copy(name: &str, path: &Path) -> Result<(), Failure> {
     write(path, content)
 }
 
-/// Returns the version of all packages: that of this program.
+/// Returns the version of all packages. This program has it, too.
 pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The package of the program.
+/// The package that builds the program `folkmoot`.
 const PROGRAM: &str = "folkmoot-cli";
 
 /// Writes the packages that the program is built from on this platform (CycloneDX 1.6).

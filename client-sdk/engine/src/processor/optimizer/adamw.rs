@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn two_steps_by_hand() {
         let adam = Adam { beta1: 0.5, beta2: 0.75, epsilon: 0.25, weight_decay: 0.0 };
-        // Every step first multiplies the weight by 1 − ½ · ½. The moments are those of Adam without decay.
+        // Every step first multiplies the weight by 1 − ½ · ½. The moments are the same as Adam's without decay.
         let first = 2.0 * 0.75 - 0.5 / 1.25;
         let second = first * 0.75 - 0.5 * (1.25 / 0.75) / ((1.1875f64 / 0.4375).sqrt() + 0.25);
         assert_close(two_steps(&AdamW { adam, weight_decay: 0.5 }, 2.0, [1.0, 2.0]), [first, second]);

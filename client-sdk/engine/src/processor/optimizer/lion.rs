@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn two_steps_by_hand() {
         let lion = Lion { beta1: 0.75, beta2: 0.5, weight_decay: 0.25 };
-        // Step 1: m = 0, so the sign is that of g = 1: w = 2 − ½·(1 + ½); then m = ½.
+        // Step 1: m = 0, so the sign is g's, which is 1: w = 2 − ½·(1 + ½); then m = ½.
         // Step 2: ¾·½ + ¼·(−1) is above 0, although g is not: w = 1.25 − ½·(1 + 0.3125).
         assert_close(two_steps(&lion, 2.0, [1.0, -1.0]), [1.25, 0.59375]);
         // Step 1: without gradient and mean, only the decay is left. Step 2: the sign is −1.

@@ -28,7 +28,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// Returns those of a step's examples that it trains on.
+    /// Returns the examples of a step that the plan selects for training.
     ///
     /// # Errors
     /// As [`Trainer::measure_difficulty`].

@@ -1,4 +1,4 @@
-//! The client's own model, which is trained in the same steps as the one that travels: pFedMe and APFL.
+//! The client's own model, which is trained in the same steps as the shared model: pFedMe and APFL.
 
 use std::ops::Range;
 use std::slice;
@@ -87,7 +87,7 @@ impl Companion {
         self.follow(starting_weights);
     }
 
-    /// Takes a step of the own model, and of the one that travels.
+    /// Takes a step of the client's own model, and of the shared one.
     pub(super) async fn take(
         &mut self,
         processor: &mut Processor,
@@ -118,8 +118,8 @@ impl Companion {
         Ok(results)
     }
 
-    /// Returns the weights that travel as if training ended after `steps` steps; `None` if they are those of the last step. pFedMe's
-    /// subproblem of the last batch is then solved less exactly.
+    /// Returns the weights that travel as if training ended after `steps` steps; `None` if they equal the weights of
+    /// the last step. pFedMe's subproblem of the last batch is then solved less exactly.
     pub(super) fn closed(&self, shared: &[f32], steps: u64) -> Option<Vec<f32>> {
         let is_open = matches!(self.rule, Rule::Moreau { .. }) && !self.is_pulled_after(steps);
         is_open.then(|| {

@@ -314,7 +314,7 @@ impl Trainer {
         TrainingOutcome { delta, products, weights, own_weights, own_share, ..whole }
     }
 
-    /// Returns the weights if training ended now; `None` if they are those of the host.
+    /// Returns the weights if training ended now; `None` if they equal the host's weights.
     fn closed_weights(&self) -> Option<Vec<f32>> {
         self.companion.as_ref()?.closed(&self.host.weights, self.metrics.step_count)
     }

@@ -56,7 +56,7 @@ impl Trainer {
         self.train_on_selected(rows.into(), &mut |_, _| {}).await
     }
 
-    /// Trains for one step on those of these examples that the plan selects.
+    /// Trains for one step on the examples in `rows` that the plan selects.
     async fn train_on_selected(
         &mut self,
         rows: Cow<'_, [usize]>,

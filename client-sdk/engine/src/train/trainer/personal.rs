@@ -1,4 +1,4 @@
-//! The training of what only one client keeps, which comes before the training of what travels.
+//! The personal training: it trains weights that only one client keeps, before the training of the shared weights.
 
 use folkmoot_protocol::{PersonalTraining, TrainingPlan};
 
@@ -67,7 +67,7 @@ impl Trainer {
     }
 
     /// Begins with the client's own model, flat in schema order, and its share in the predictions, if it is trained in the same steps
-    /// as what travels (APFL). `None` stands for a client that has none yet. Call it before the first step.
+    /// as the shared model (APFL). `None` stands for a client without an own model. Call it before the first step.
     ///
     /// # Errors
     /// Returns a [`FitError`] unless there is one finite number for each parameter.

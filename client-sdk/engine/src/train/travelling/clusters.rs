@@ -79,7 +79,8 @@ impl Layout {
         shares.max_by(|(_, one), (_, other)| one.total_cmp(other)).map_or(0, |(cluster, _)| cluster)
     }
 
-    /// Returns what travels, given the values of the part. All clusters have the same share. The noise is a function of `seed`.
+    /// Returns the values that travel, given the values of the part. All clusters have the same share. The noise is a
+    /// function of `seed`.
     pub fn starting(&self, part: &[f32], seed: u64) -> Vec<f32> {
         let mut values = vec![0.0; self.value_count()];
         let count = self.clusters.number();

@@ -7,7 +7,8 @@ use super::TrainedPart;
 use crate::fit::FitError;
 use crate::model::Model;
 
-/// The values that travel between coordinator and clients: those of the plan's [`TrainedPart`], or those of several clusters or widths.
+/// The values that travel between coordinator and clients: the plan's [`TrainedPart`], or the values of several
+/// clusters or widths.
 ///
 /// With clusters, they are the share of each cluster, then the tensors that all clusters have in common, and then the tensors of one
 /// cluster after the other; see [`Clusters`](folkmoot_protocol::Clusters). With widths, they are the share of each width, then the
@@ -27,12 +28,12 @@ enum Parts {
 }
 
 impl Travelling {
-    /// Finds what travels for a model and a plan.
+    /// Finds the values that travel for a model and a plan.
     ///
     /// # Errors
     /// Returns the errors of [`TrainedPart::of`], [`FitError::Pattern`] if a pattern of the clusters matches no parameter,
     /// [`FitError::Clusters`] if the clusters differ in nothing, and [`FitError::Widths`] if two widths give one model. Returns the last two also
-    /// if a tensor's name could be taken for that of a cluster or width.
+    /// if a tensor's name could be taken for the name of a cluster or width.
     pub fn of(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let part = TrainedPart::of(model, plan)?;
         let parts = match (&plan.clusters, &plan.widths) {
@@ -153,16 +154,16 @@ impl Travelling {
         self.part.fill(places.flat_map(|place| values[place].iter().copied()).collect())
     }
 
-    /// Returns the cluster of a client: the one that it has chosen before, or else the one with the largest share. Returns `None`
-    /// if there are no clusters.
+    /// Returns the cluster of a client: the cluster that it chose last, or else the cluster with the largest share.
+    /// Returns `None` if there are no clusters.
     pub fn cluster_of(&self, values: &[f32], chosen: Option<usize>) -> Option<usize> {
         let layout = self.clusters()?;
         let chosen = chosen.filter(|cluster| *cluster < layout.number());
         Some(chosen.unwrap_or_else(|| layout.largest(values)))
     }
 
-    /// Returns the update of a client that has trained this cluster or width, counted from 0: the `delta` of its trained part at its
-    /// places, 1 for its share, and 0 for all others.
+    /// Returns the update of a client that has trained the cluster or width `part`, counted from 0. It has the client's
+    /// `delta` at the places of this part, 1 at its share, and 0 everywhere else.
     ///
     /// # Panics
     /// If there is no such cluster or width, or `delta` is not as long as the part.

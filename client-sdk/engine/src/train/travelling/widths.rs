@@ -73,7 +73,7 @@ impl Layout {
         self.widths.number()
     }
 
-    /// Returns the model of a width, counted from 0, and what is trained of it.
+    /// Returns the model of a width, counted from 0, and its trained part.
     pub fn model(&self, width: usize) -> Option<&(Model, TrainedPart)> {
         self.models.get(width)
     }
@@ -89,7 +89,7 @@ impl Layout {
         self.number() + self.added.iter().flatten().sum::<usize>()
     }
 
-    /// Returns what travels, given the values of the whole part: the share of each width is the same.
+    /// Returns the values that travel, given the values of the whole part: the share of each width is the same.
     pub fn starting(&self, part: &[f32]) -> Vec<f32> {
         let mut values = vec![0.0; self.value_count()];
         values[..self.number()].fill(1.0 / self.number() as f32);
@@ -98,7 +98,7 @@ impl Layout {
         values
     }
 
-    /// Returns the values of the whole part, given what travels.
+    /// Returns the values of the whole part, given the values that travel.
     pub fn part(&self, values: &[f32]) -> Vec<f32> {
         let mut part = Vec::with_capacity(self.value_count());
         self.for_each(|_, place| part.push(values[place]));
@@ -118,7 +118,8 @@ impl Layout {
         update
     }
 
-    /// Calls `visit` for each value of the whole part, in order, with the narrowest width that has it, and its place among what travels.
+    /// Calls `visit` for each value of the whole part, in order, with the narrowest width that has it, and its place
+    /// among the values that travel.
     fn for_each(&self, mut visit: impl FnMut(usize, usize)) {
         let count = self.number();
         // The blocks of the widths are in the order from narrow to wide.

@@ -100,7 +100,7 @@ fn expect_same(
     )))
 }
 
-/// Returns keys or values behind those of the cache.
+/// Appends keys or values to those in the cache.
 fn with_past(
     node: &mut NodeLowering<'_>,
     attributes: &Attributes<'_>,

@@ -12,7 +12,7 @@ const DIMENSIONS_MAX: usize = 8;
 const ALPHA: std::ops::RangeInclusive<f32> = 0.01..=100.0;
 
 /// Random changes of the examples in each step of a training, never in an evaluation. They are functions of the training's seed, the
-/// step and the example, so a training that was stopped and resumed is the same, and those of the CPU and a GPU are equal.
+/// step and the example, so they are the same after a stop and a restart, and the same on the CPU and a GPU.
 ///
 /// An example is changed in this order: `noise`, `cutout`, `stretch_masks`, `mixup`. Masked values become 0, so prepare features
 /// whose mean is 0. Models that look up rows of tables, such as token ids, are refused.
@@ -26,7 +26,7 @@ pub struct Augmentation {
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "default" = 0.0, "examples" = [0.1])))]
     pub noise: f32,
     /// The dimensions of an example without the batch, 1 to 8 of 1 or more each, for `cutout` and `stretch_masks`. Give them if
-    /// the model takes flat rows that are images or sequences. Without them, they are those of the model's input.
+    /// the model takes flat rows that are images or sequences. By default, the shape of the model's input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 8), extend("default" = [], "examples" = [[1, 28, 28]])))]
     pub shape: Vec<u32>,

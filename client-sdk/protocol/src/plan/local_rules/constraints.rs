@@ -38,7 +38,7 @@ pub struct ValueRange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [0.0])))]
     pub min: Option<f32>,
-    /// The largest value. If it is absent, there is none. One of both is needed.
+    /// The largest value. If it is absent, there is none. Set `min`, `max` or both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [1.0])))]
     pub max: Option<f32>,

@@ -5,10 +5,11 @@ use crate::plan::fault::Faults;
 /// A curriculum: steps begin with the easiest examples of the client, and the share of examples that they draw from grows (Hacohen
 /// and Weinshall 2019, "On the power of curriculum learning in training deep networks", algorithm 1, with a linear pace).
 ///
-/// A client computes the loss of each of its examples at the version once, before the first step, and sorts them. Step `s`, counted
-/// from 0 in each training, draws its examples without repetition from the easiest share first_share + (1 − first_share)·min(1, s / `steps`) of
-/// all, and from a step's number of examples at least. So the number of steps is that of training without a curriculum, but an epoch does not
-/// visit each example once. Losses are those of an evaluation, without dropout and augmentation.
+/// A client computes the loss of each of its examples at the version once, before the first step, and sorts them. Step
+/// `s`, counted from 0 in each training, draws its examples without repetition from the easiest share first_share + (1
+/// − first_share)·min(1, s / `steps`) of all, and from a step's number of examples at least. So there are as many steps
+/// as without a curriculum, but an epoch does not visit each example once. Losses are measured as in an evaluation,
+/// without dropout and augmentation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

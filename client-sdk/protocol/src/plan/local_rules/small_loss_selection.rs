@@ -9,10 +9,11 @@ use crate::plan::fault::Faults;
 /// algorithm 1, lines 4 and 8) with one model, which chooses for itself. The paper's two models, each of which chooses for the other, would need twice the
 /// traffic. One model confirms its own errors more easily.
 ///
-/// Step `s`, counted from 0 in each training, keeps the share 1 − `forget_rate`·min(1, s / `steps`) of its examples, rounded up, and at least one.
-/// Losses are those of an evaluation at the weights of the step, without dropout and augmentation. Loss and metrics that a client reports
-/// are those of the kept examples. A step takes a third longer, and runs on the CPU. Refused with
-/// `gradient_clipping.per_example_norm`: a step would depend on which other examples it has.
+/// Step `s`, counted from 0 in each training, keeps the share 1 − `forget_rate`·min(1, s / `steps`) of its examples,
+/// rounded up, and at least one. Losses are measured as in an evaluation at the weights of the step, without dropout
+/// and augmentation. Loss and metrics that a client reports are those of the kept examples. A step takes a third
+/// longer, and runs on the CPU. Refused with `gradient_clipping.per_example_norm`: a step would depend on which other
+/// examples it has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

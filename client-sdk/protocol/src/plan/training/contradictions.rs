@@ -47,7 +47,7 @@ impl TrainingPlan {
         faults.add_contradictions("optimizer.newton", learning_rate.into(), contradictions);
     }
 
-    /// Lists the parts of a plan that contradict Sophia, whose estimates are those of the examples and the loss alone.
+    /// Lists the parts of a plan that contradict Sophia, whose estimates depend only on the examples and the loss.
     pub(super) fn list_sophia_faults(&self, faults: &mut Faults) {
         let LocalOptimizer::Sophia { learning_rate, .. } = self.optimizer else { return };
         let contradictions = [
@@ -60,7 +60,7 @@ impl TrainingPlan {
         faults.add_contradictions("optimizer.sophia", learning_rate.into(), contradictions);
     }
 
-    /// Lists contradictions among what only a client keeps, clusters and replicas.
+    /// Lists contradictions among personal trainings, clusters and replicas.
     pub(super) fn list_personal_faults(&self, faults: &mut Faults) {
         let (is_divided, is_private) = (!self.personal.is_empty(), self.example_privacy.is_some());
         let keeps_statistics = self.statistics == RunningStatistics::KeepLocal;

@@ -49,7 +49,7 @@ pub enum PayloadError<E> {
         /// The problem.
         detail: &'static str,
     },
-    /// A tensor has another encoding than the recipe requires.
+    /// A tensor does not have the encoding that the recipe requires.
     #[error("tensor {tensor} is not encoded with `{codec}`, as the recipe requires")]
     OtherCodec {
         /// The tensor's index.

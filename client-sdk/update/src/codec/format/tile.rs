@@ -101,7 +101,7 @@ impl TileValues<'_> {
 impl TileDecoder {
     /// Returns the maximum size in bytes of the body of a tile with `count` elements.
     pub fn body_bytes_max(count: usize) -> usize {
-        // The longest bodies are those of sparse tiles with all elements, and of tiles of factors. The latter contain a
+        // The longest bodies belong to sparse tiles with all elements, and to tiles of factors. The latter contain a
         // whole row of `P` even for the first and the last row of the matrix, which the tile may cover only in part.
         8 * count + TILE / 2
     }

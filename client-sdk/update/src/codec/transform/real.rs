@@ -4,7 +4,6 @@ use std::ops::{Add, AddAssign, Mul};
 pub(crate) trait Real:
     Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> + AddAssign
 {
-    /// Zero.
     const ZERO: Self;
 
     /// Rounds to this precision.

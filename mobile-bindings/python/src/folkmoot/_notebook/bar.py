@@ -1,4 +1,4 @@
-"""A progress bar: that of tqdm if it is installed, or else one line in a terminal."""
+"""A progress bar: tqdm's if it is installed, or else one line in a terminal."""
 
 from __future__ import annotations
 

@@ -363,7 +363,7 @@ class RevokedTokenClients(TypedDict):
 
 
 class CreatedToken(TypedDict):
-    """A new token. `token` is the secret, which the coordinator tells only once. A notebook hides it: read `row["token"]`."""
+    """A new token. `token` is the secret, which the coordinator returns only once. A notebook hides it: read `row["token"]`."""
 
     token: str
     record: TokenView
@@ -385,7 +385,7 @@ class ApiKeyView(TypedDict):
 
 
 class CreatedApiKey(TypedDict):
-    """A new API key. `api_key` is the secret, which the coordinator tells only once. A notebook hides it: read `row["api_key"]`."""
+    """A new API key. `api_key` is the secret, which the coordinator returns only once. A notebook hides it: read `row["api_key"]`."""
 
     api_key: str
     record: ApiKeyView

@@ -34,14 +34,14 @@ class Ended:
     def __init__(
         self, admin: _Tasks, task: views.TaskLike, after: int, poll_seconds: float, seconds_max: float | None
     ) -> None:
-        """Begins after the round with the number `after`. The other arguments are those of `Waiting.watch`."""
+        """Begins after the round with the number `after`. `Waiting.watch` describes the other arguments."""
         self._admin, self._task = admin, task
         self._poll_seconds = max(poll_seconds, POLL_SECONDS_MIN)
         self._until = None if seconds_max is None else time.monotonic() + seconds_max
         self._told: set[int] = set()
         self._open_from = after + 1
         self.is_over = False
-        """Whether the task has ended or the time is up."""
+        """True once the task has ended or the time is up."""
 
     def query(self) -> list[views.RoundView]:
         """Returns the rounds that have ended since the last query, the oldest first."""

@@ -168,7 +168,7 @@ def classic(torch: Any, module: Any, inputs: Inputs, opset: int) -> Any:
 
 
 def _prepared(torch: Any, module: Any) -> Any:
-    """Returns a copy to trace, because tracing changes running statistics."""
+    """Returns a float32 copy on the CPU to trace, because tracing changes running statistics."""
     copied = copy.deepcopy(module).to("cpu", torch.float32)
     for part in copied.modules():
         # Models of transformers also return what they cache for the next token, which training does not need.

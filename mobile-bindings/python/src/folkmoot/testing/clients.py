@@ -38,7 +38,8 @@ class SimulatedClients:
         count = len(self.clients)
         if len(features) != len(labels) or not 0 < count <= len(features):
             raise BadOptionError(
-                f"{count} clients cannot divide {len(features)} rows with {len(labels)} labels; give at least one row for each"
+                f"{count} clients cannot divide {len(features)} rows with {len(labels)} labels; "
+                "give one label for each row, and at least one row for each client"
             )
         order = numpy.random.default_rng(seed).permutation(len(features))
         for client, rows in zip(self.clients, numpy.array_split(order, count)):

@@ -37,7 +37,7 @@ class StartError(FolkmootError):
 
 
 class WaitError(FolkmootError, TimeoutError):
-    """What a test waited for has not happened in time. The text says what it was, and what has happened instead."""
+    """A test has waited too long. The text names the awaited event, and the events that happened instead."""
 
 
 class Coordinator:

@@ -96,7 +96,7 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| (one - other).abs()).fold(0.0, f64::max)
 }
 
-/// Compares the model of a plan with the expected one, from which that of plain training must differ.
+/// Compares the model of a plan with the expected one. The model of plain training must differ from it.
 async fn assert_trained(keys: Value, expected: &[f64], plain: &[f64]) {
     assert_within(2e-6, keys, expected, plain).await;
 }
@@ -141,7 +141,7 @@ async fn flat_minima_are_looked_for_as_in_the_paper_through_the_coordinator() {
     let scene = Scene::new();
     let plain = scene.descended(&cross_entropy);
     let radius = 0.5;
-    // Qu et al. 2022, algorithm 1: both gradients are those of the same batch, here all examples.
+    // Qu et al. 2022, algorithm 1: both gradients are computed on the same batch, here all examples.
     let flat = scene.averaged(|client, weights| {
         for _ in 0..STEPS {
             let first = client.gradient(weights, &cross_entropy);

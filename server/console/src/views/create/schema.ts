@@ -70,7 +70,7 @@ export function variants(schema: Schema): Variant[] {
   });
 }
 
-/** Returns the shape that a value has; undefined if it has none of them. */
+/** Returns the first of the shapes that the value has; undefined if it has none. */
 export function variantOf(shapes: Variant[], value: unknown): Variant | undefined {
   if (typeof value === 'string') return shapes.find((one) => one.kind === 'word' && one.name === value);
   if (typeof value !== 'object' || value === null) return undefined;

@@ -38,7 +38,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if matches!(description.finalizer.drift_correction(), Some(DriftCorrection::FedCm { .. })) {
         faults.push(Fault::new(
             "finalizer.kind",
-            "fed_cm sends clients what the finalizer keeps, to which a component adds its own state",
+            "fed_cm sends the finalizer's state to clients, and a component stores its own state beside it",
             "choose finalizer.kind = \"fed_avg\", or a built-in aggregator.kind",
         ));
     }

@@ -20,13 +20,13 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let mut refuse = |message, remedy| faults.push(Fault::new(FIELD, message, remedy));
     if description.plan.is_personal() {
         refuse(
-            "clients predict with tensors, a model or a cluster of their own, which evaluations measure already",
+            "clients predict with their own tensors, model or cluster, and evaluations already measure these",
             "remove fine_tuning, or plan.personal, plan.personal_training and plan.clusters",
         );
     }
     if description.plan.widths.is_some() {
         refuse(
-            "weak clients train narrower models, and would have to train the whole one",
+            "weak clients train narrower models, but a fine-tuning would train the whole model",
             "remove fine_tuning, or plan.widths",
         );
     }

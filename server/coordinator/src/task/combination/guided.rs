@@ -23,7 +23,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         description.privacy.local().is_some() || plan.example_privacy.is_some(),
         "aggregator.kind",
-        "judges single updates by what they do to the model, which the noise of each client hides",
+        "judges single updates by their effect on the model, which the noise of each client hides",
         "choose aggregator.kind = \"uniform_mean\", or remove [privacy] and plan.example_privacy",
     );
     refuse(
@@ -36,31 +36,31 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         !plan.personal.is_empty() || keeps,
         if keeps { "plan.statistics" } else { "plan.personal" },
-        "computes with the model on the coordinator, which lacks what only clients keep",
+        "computes with the model on the coordinator, which does not have the tensors that only clients keep",
         "remove it, or choose another aggregator.kind",
     );
     refuse(
         plan.elastic_averaging.is_some(),
         "plan.elastic_averaging",
-        "takes an update for the change of one training, but a replica has changed in several",
+        "treats an update as the change of one training, but a replica has changed over several trainings",
         "remove it, or choose another aggregator.kind",
     );
     refuse(
         matches!(description.finalizer.drift_correction(), Some(DriftCorrection::FedCm { .. })),
         "finalizer.kind",
-        "computes on the coordinator without the direction of the last version, which fed_cm adds on clients",
+        "computes on the coordinator without the direction that fed_cm adds on clients",
         "choose finalizer.kind = \"fed_avg\"",
     );
     refuse(
         matches!(description.aggregator, AggregatorChoice::FedDf(_)) && !plan.loss.contains_softmax(),
         "plan.loss",
-        "learns the probabilities of classes, which models with this loss do not predict",
+        "learns from predicted class probabilities, which models with this loss do not have",
         "choose a loss over a softmax, such as softmax_cross_entropy",
     );
     refuse(
         !description.compression_choices.is_empty(),
         "compression_choices",
-        "compares what updates do to the model, which differs from codec to codec, so it would prefer clients for their codec",
+        "compares the effects of updates on the model. They differ from codec to codec, so it would prefer clients for their codec",
         "remove [[compression_choices]]; [compression] is allowed",
     );
 }
@@ -77,7 +77,7 @@ fn clients_are_known(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if matches!(description.finalizer.drift_correction(), Some(DriftCorrection::FedCm { .. })) {
         faults.push(Fault::new(
             "finalizer.kind",
-            "fed_cm sends clients what the finalizer keeps, to which afl adds the weights of the clients",
+            "fed_cm sends the finalizer's state to clients, and afl stores the weights of all clients beside it",
             "choose finalizer.kind = \"fed_avg\"",
         ));
     }

@@ -63,14 +63,14 @@ fn replicas_are_trained_alone(description: &TaskDescription, faults: &mut Vec<Fa
     if description.aggregator == AggregatorChoice::FedNova {
         faults.push(Fault::new(
             "aggregator.kind",
-            "fed_nova divides an update by the steps of one training, but a replica has changed in several",
+            "fed_nova divides an update by the steps of one training, but a replica has changed over several trainings",
             "choose aggregator.kind = \"uniform_mean\"",
         ));
     }
     if description.scheduling.policy().staleness().correction != Correction::None {
         faults.push(Fault::new(
             "scheduling.staleness.correction",
-            "it takes an update for a gradient at its version, but with plan.elastic_averaging it is a distance",
+            "it treats an update as a gradient at its version, but with plan.elastic_averaging it is a distance",
             "set correction = { kind = \"none\" }",
         ));
     }
@@ -89,7 +89,8 @@ fn contrasts_keep_one_model(description: &TaskDescription, faults: &mut Vec<Faul
     }
 }
 
-/// The coordinator has no personal tensors: it would measure a model with those of the file.
+/// The coordinator has no clients' personal tensors. It would measure a model with the personal tensors of the model's
+/// file.
 fn personal_tensors_are_on_clients(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.measures_centrally() && !description.plan.personal.is_empty() {
         faults.push(Fault::new(
@@ -220,7 +221,7 @@ fn spacing_and_clocks(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if is_clocked && description.eligibility.participation_limit.is_some() {
         faults.push(Fault::new(
             "eligibility.participation_limit",
-            "this scheduling.kind waits for slow clients, so a client that reached this limit would hold back all others",
+            "this scheduling.kind waits for slow clients, so a client that reached this limit would delay all others",
             "remove participation_limit, or choose scheduling.kind = \"buffered\"",
         ));
     }

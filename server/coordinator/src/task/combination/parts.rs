@@ -9,7 +9,7 @@ use crate::scheduling::{Correction, StalenessWeight};
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let (field, others) = match (&description.plan.clusters, &description.plan.widths) {
         (Some(_), _) => ("plan.clusters", "all clusters but one"),
-        (None, Some(_)) => ("plan.widths", "all that only wider models have"),
+        (None, Some(_)) => ("plan.widths", "parameters that only wider models have"),
         (None, None) => return,
     };
     let mut refuse = |is_wrong: bool, key: &str, message: &str, remedy: &str| {
@@ -22,13 +22,13 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         !is_mean,
         "aggregator.kind",
-        &format!("an update has zeros at the places of {others}, which this rule would take for values"),
+        &format!("an update has zeros at the places of {others}; this rule would treat them as values"),
         "choose aggregator.kind = \"weighted_mean\" or \"uniform_mean\"",
     );
     refuse(
         !description.privacy.is_none(),
         "privacy.kind",
-        "a mean is divided by the share of the clients that have trained it, which would scale its noise up",
+        "each mean is divided by the share of the clients that have trained it, which would amplify the noise",
         &format!("remove [privacy], or {field}"),
     );
     let finalizer = &description.finalizer;
@@ -38,13 +38,13 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         !is_of_single_values,
         "finalizer.kind",
-        "clients train different tensors, but it keeps or measures something for one model",
+        "clients train different tensors, but this finalizer.kind needs updates of all tensors from every client",
         "choose \"fed_avg\", \"fed_avg_m\", \"proximal\", \"fed_adagrad\", \"fed_adam\" or \"fed_yogi\"",
     );
     refuse(
         description.scheduling.policy().staleness().correction != Correction::None,
         "scheduling.staleness.correction",
-        "it would change an update by the difference of two versions, also at places that the client has not trained",
+        "it changes an update by a difference of two versions, also at places that the client has not trained",
         "set correction = { kind = \"none\" }",
     );
     refuse(
@@ -58,19 +58,19 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         recipes.any(|recipe| recipe.uses_memory()),
         "compression",
-        "a codec that remembers what it left out would add it later, where the client perhaps trains nothing any more",
+        "a codec with memory adds the values that it left out to a later update, but by then the client may train other tensors",
         "choose a codec without memory, such as \"eden:4\"",
     );
     refuse(
         description.grid.value_max < 1.0,
         "grid.value_max",
-        "an update has the value 1 at its share, which this grid does not have",
+        "an update marks its share with the value 1, which is above this limit",
         "set it to 1 or more; the default is 16",
     );
     refuse(
         description.plan.clusters.is_some() && description.measures_centrally(),
         "evaluation.central",
-        "the coordinator's examples belong to no client, so none of the clusters is theirs",
+        "your examples belong to no client, so the coordinator cannot choose a cluster for them",
         "set evaluation.central = false, and add [evaluation.federated]",
     );
 }

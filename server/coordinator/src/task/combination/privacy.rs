@@ -102,7 +102,7 @@ fn draws_do_not_look_at_data(description: &TaskDescription, faults: &mut Vec<Fau
         SelectionChoice::Oort(_) => "the clients' losses",
         SelectionChoice::SpeedTiers(_) => "the clients' training times",
         SelectionChoice::Component(_) => {
-            "what a component reads of the clients' losses, example counts and times"
+            "the clients' losses, example counts and times, which a component can read"
         }
         _ => return,
     };

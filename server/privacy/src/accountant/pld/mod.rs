@@ -37,7 +37,7 @@ const LN_WRAPPED: f64 = -20.0;
 /// The magnitude up to which an output is usual, in standard deviations of the noise. Larger outputs are rare events.
 const USUAL_DEVIATIONS: f64 = 3.0;
 
-/// The largest loss of one step whose exponential fits into a float64.
+/// The largest loss of one step, in magnitude. Its exponential fits into a float64 with room for the sums.
 const LOSS_MAX: f64 = 600.0;
 
 /// Computes epsilon after `steps` rounds with Poisson sampling, from the privacy loss distribution.

@@ -38,7 +38,7 @@ pub async fn private(
 /// copies of one sum reveal more than was charged. A blob that the base version also uses is kept. Such a blob exists
 /// only if the attempt did not change the model.
 ///
-/// The attempt may be that of another process, which still runs. So the round's revision is incremented before anything
+/// The attempt may belong to another process that still runs. So the round's revision is incremented before anything
 /// is deleted: that process can no longer commit. Returns the round with its revision.
 pub async fn discard_unreleased(
     coordinator: &Coordinator,

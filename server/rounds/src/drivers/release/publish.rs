@@ -136,7 +136,7 @@ async fn commit_with_leave(
     }
 }
 
-/// Deletes the logs of the updates that the commit has combined, and of those that it made too stale.
+/// Deletes the logs of the updates that the commit has combined, and of updates that the commit has made too stale.
 async fn forget_updates(
     coordinator: &Coordinator,
     task: &TaskRecord,

@@ -52,7 +52,8 @@ pub(super) fn say_who_is_protected(statement: &mut Statement, promise: &Promise<
     statement.say("Who is trusted", format!("{trusted}{}", trust_in_masks(&description.protection)));
 }
 
-/// Returns what the masks rest on, beside the coordinator.
+/// Returns sentences about the trust that the masks need: in the coordinator's conduct, and in a committee. They may be
+/// empty.
 fn trust_in_masks(protection: &Protection) -> String {
     let follows = match protection.threat() {
         Some(Threat::HonestButCurious) => {

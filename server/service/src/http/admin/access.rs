@@ -176,7 +176,7 @@ pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<
 /// Finds a session and its holder, and renews the session if that is due.
 ///
 /// # Errors
-/// Those of [`open_session`] and of [`renewal::renewed`].
+/// The errors of [`open_session`] and of [`renewal::renewed`].
 pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(SessionRecord, Caller), Refusal> {
     let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(over)?;
     renewed_caller(app, session, record).await

@@ -43,7 +43,7 @@ fn only_one<T>(
         |one: &Candidate<T>| one.name.as_ref().is_some_and(|name| name.to_lowercase() == text.to_lowercase());
     let begins = |one: &Candidate<T>| !beginning.is_empty() && one.id.starts_with(&beginning);
     let mut matching: Vec<_> = candidates.into_iter().filter(|one| is_named(one) || begins(one)).collect();
-    // Only among things of one name, those that are over are left out. An id is meant whatever became of its thing.
+    // If several things have the same name, the ones that are over are ignored. An id also finds a thing that is over.
     if matching.iter().filter(|one| !one.is_over).count() == 1 && matching.iter().all(is_named) {
         matching.retain(|one| !one.is_over);
     }

@@ -205,12 +205,12 @@ pub(super) const FIELDS: &[Row] = &[
         &["api_key_id", "api_key_name", "csrf_token", "expires_at", "person", "role"],
     ),
     ("SettingsView", NotClients, &["by", "delta", "epsilon", "unit", "weakened"]),
-    // The decision for a count is that of the field that contains this view.
+    // The field that contains this view decides about its count.
     ("ShareView", Clients, &["clients", "value"]),
     ("SliceView", Withheld, &["example_count"]),
     ("SliceView", OfPrivateTask, &["accuracy", "mean_loss", "metrics"]),
     ("SliceView", Shown, &["client_count", "slice"]),
-    // A failed training may depend on the site's examples. The decision is that of `last_failure`.
+    // A failed training may depend on the site's examples. The same decision applies as to `last_failure`.
     ("SiteFailureView", Clients, &["at", "detail", "kind", "reason"]),
     ("SiteView", Withheld, &["failures", "last_failure"]),
     (

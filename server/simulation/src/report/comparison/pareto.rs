@@ -16,8 +16,8 @@ pub(super) fn optimal(places: &[Option<Place>], is_larger_better: bool) -> Vec<O
     places.iter().map(|place| place.map(is_optimal)).collect()
 }
 
-/// Returns the line between the values that some variant reaches in both, and those that none does: from one edge of the plot by each
-/// optimal place to another edge.
+/// Returns the Pareto front: the line between pairs of values that some variant reaches and pairs that none reaches. It
+/// leads from one edge of the plot through each optimal place to another edge.
 pub(super) fn front(optimal: &[Place], is_larger_better: bool, x: Scale, y: Scale) -> Vec<Place> {
     let mut places: Vec<Place> = optimal.iter().map(|place| upward(*place, is_larger_better)).collect();
     places.sort_by(|one, other| one.0.total_cmp(&other.0));

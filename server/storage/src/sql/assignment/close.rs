@@ -157,7 +157,7 @@ pub(in crate::sql) async fn expire_outstanding(
     Ok(())
 }
 
-/// Drops those of these assignments that are outstanding, because their work became too stale.
+/// Drops the outstanding ones among these assignments, because their work became too stale.
 pub(in crate::sql) async fn leave_behind(
     connection: &mut AnyConnection,
     assignments: &[AssignmentId],

@@ -107,7 +107,7 @@ impl DatabaseReader {
             Dialect::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         };
         sqlx::raw_sql(begin).execute(&mut self.connection).await?;
-        // The state is that of the first query.
+        // The snapshot is taken at the first query.
         sqlx::query("SELECT 1").execute(&mut self.connection).await?;
         Ok(())
     }

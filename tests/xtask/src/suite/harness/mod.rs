@@ -33,7 +33,7 @@ const SKIPPED: &str = "SKIPPED: ";
 /// Settings for the test programs.
 #[derive(Debug)]
 pub struct Settings {
-    /// Environment variables.
+    /// The variables that are added to the environment of each test program.
     pub environment: BTreeMap<String, String>,
     /// The texts of which a test's name must contain at least one; empty for all tests.
     pub names: Vec<String>,

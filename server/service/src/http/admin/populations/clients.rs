@@ -44,7 +44,8 @@ pub async fn get_clients(
     let (storage, now) = (&app.coordinator.storage, (app.clock)());
     let organisation = caller.organisation_id;
     if storage.population(organisation, &name).await?.is_none() {
-        return Err(Refusal::new(ErrorCode::ResourceUnknown, format!("there is no population {name}")).into());
+        let detail = format!("there is no population {name}; `folkmoot population list` shows all");
+        return Err(Refusal::new(ErrorCode::ResourceUnknown, detail).into());
     }
     let database = storage.database()?;
     let is_sampled = privacy::sampled_now(&app.coordinator, organisation).await?.contains(&name);

@@ -54,7 +54,7 @@ pub async fn list_ledger(
     let (storage, organisation_id) = (&app.coordinator.storage, caller.organisation_id);
     let populations = storage.populations(organisation_id).await?;
     if !populations.iter().any(|record| record.name == population) {
-        let detail = format!("there is no population {population}");
+        let detail = format!("there is no population {population}; `folkmoot population list` shows all");
         return Err(Refusal::new(ErrorCode::ResourceUnknown, detail).into());
     }
     let Some(before) = page.before else {

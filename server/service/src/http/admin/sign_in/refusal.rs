@@ -2,7 +2,7 @@ use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_sign_in::SignInError;
 
-/// The time after which a provider may work again, in milliseconds.
+/// The delay in milliseconds before a client repeats a request because the provider cannot be reached.
 const RETRY_MILLISECONDS: u64 = 5_000;
 
 /// Converts the error of a sign-in.

@@ -46,7 +46,8 @@ pub async fn list_sites(
     let (page, organisation) = (read::query(page)?, caller.organisation_id);
     let name: PopulationName = read::id(&population, ErrorCode::ResourceUnknown)?;
     let storage = &app.coordinator.storage;
-    let missing = || Refusal::new(ErrorCode::ResourceUnknown, format!("there is no population {name}"));
+    let unknown = || format!("there is no population {name}; `folkmoot population list` shows all");
+    let missing = || Refusal::new(ErrorCode::ResourceUnknown, unknown());
     let record = storage.population(organisation, &name).await?.ok_or_else(missing)?;
     if record.clients == ClientKind::Crowd {
         let detail = format!(
