@@ -176,7 +176,10 @@ fn every_table_column() -> TableSchema {
             TableColumn::Date { name, mean: 20_574.25, deviation: 30.5, missing },
             TableColumn::Category { name: "größe".into(), values: vec!["klein".into(), "groß".into()] },
         ],
-        label: TableLabel::Class { name: "outcome".into(), classes: vec!["home".into(), "ward".into()] },
+        label: Some(TableLabel::Class {
+            name: "outcome".into(),
+            classes: vec!["home".into(), "ward".into()],
+        }),
     }
 }
 

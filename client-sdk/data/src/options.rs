@@ -102,7 +102,7 @@ impl ReadOptions {
             return refused("the schema names the label and its kind".into(), remedy);
         }
         if let Some(DataSchema::Table(schema)) = &self.schema
-            && Some(schema.label.name()) == self.group_column.as_deref()
+            && schema.label.as_ref().is_some_and(|label| Some(label.name()) == self.group_column.as_deref())
         {
             return refused("one column cannot be label and group".into(), "choose another --group-column");
         }

@@ -1,8 +1,10 @@
 //! Builds ONNX models in code, for tests, benchmarks and first steps.
 
 mod cnn;
+mod statistics;
 
 pub use cnn::federated_averaging_cnn;
+pub use statistics::{STATISTICS, StatisticsNumber, statistics};
 
 use prost::Message;
 use prost::bytes::Bytes;

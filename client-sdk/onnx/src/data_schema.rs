@@ -145,7 +145,7 @@ mod tests {
                 name: "ward".into(),
                 values: (0..texts).map(|number| format!("ward {number}")).collect(),
             }],
-            label: TableLabel::Target { name: "days".into() },
+            label: Some(TableLabel::Target { name: "days".into() }),
         }
     }
 

@@ -47,7 +47,10 @@ fn schema() -> TableSchema {
     };
     TableSchema {
         columns: vec![number("age"), number("pulse")],
-        label: TableLabel::Class { name: "outcome".into(), classes: vec!["home".into(), "ward".into()] },
+        label: Some(TableLabel::Class {
+            name: "outcome".into(),
+            classes: vec!["home".into(), "ward".into()],
+        }),
     }
 }
 

@@ -22,7 +22,8 @@ pub(crate) fn read(
     for column in &schema.columns {
         encoders.push(Encoder::new(column, &sheet).map_err(invalid)?);
     }
-    let mut labels = LabelReader::new(&schema.label, &sheet).map_err(invalid)?;
+    let labels = schema.label.as_ref().map(|label| LabelReader::new(label, &sheet));
+    let mut labels = labels.transpose().map_err(invalid)?;
     let group_position = group_column.map(|name| sheet.position(name));
     let group_position = group_position.transpose().map_err(invalid)?;
     let mut groups = GroupsBuilder::default();
@@ -35,7 +36,9 @@ pub(crate) fn read(
         for encoder in &encoders {
             encoder.encode(record, &mut features).map_err(at)?;
         }
-        labels.push(record).map_err(at)?;
+        if let Some(labels) = &mut labels {
+            labels.push(record).map_err(at)?;
+        }
         if let Some(position) = group_position {
             let group = Some(&record[position]).filter(|group| !group.is_empty()).ok_or_else(|| {
                 let column = &sheet.header[position];
@@ -47,8 +50,10 @@ pub(crate) fn read(
         Ok(())
     })?;
     let groups = group_position.map(|_| groups.finish());
-    Content { features, shape: vec![schema.feature_count()], labels: labels.finish(), groups }
-        .into_dataset(path)
+    // The number that stands for no label; plans without labels ignore it.
+    let none = || Labels::Targets(vec![0.0; usize::try_from(count).unwrap_or(usize::MAX)], 1);
+    let labels = labels.map_or_else(none, LabelReader::finish);
+    Content { features, shape: vec![schema.feature_count()], labels, groups }.into_dataset(path)
 }
 
 /// A column of the schema at its position in the file.

@@ -105,7 +105,7 @@ pub fn infer(path: &Path, options: &InferOptions) -> Result<Inferred, DataError>
         summaries.push(ColumnSummary { name, kind, feature_count, gap_count: seen.gaps, note });
         columns.push(column);
     }
-    let schema = TableSchema { columns, label };
+    let schema = TableSchema { columns, label: Some(label) };
     schema.check().map_err(|fault| invalid(fault.into()))?;
     Ok(Inferred { schema, row_count, columns: summaries })
 }

@@ -72,7 +72,7 @@ fn every_treatment_of_gaps_does_what_it_says() {
     let read_with = |missing| {
         let column = TableColumn::Number { name: "a".into(), mean: 10.0, deviation: 2.0, missing };
         let label = TableLabel::Target { name: "y".into() };
-        read_from("a,y\n?,1\n14,2\n", &TableSchema { columns: vec![column], label })
+        read_from("a,y\n?,1\n14,2\n", &TableSchema { columns: vec![column], label: Some(label) })
     };
     let features = |missing| read_with(missing).unwrap().examples.features().to_vec();
     assert_eq!(features(MissingValue::Mean), [0.0, 2.0]);
@@ -144,7 +144,7 @@ fn what_looks_odd_is_noted() {
 #[test]
 fn classes_are_sorted_by_number_if_they_are_numbers() {
     let classes = |text: &str| {
-        let TableLabel::Class { classes, .. } =
+        let Some(TableLabel::Class { classes, .. }) =
             infer_from(text, &InferOptions::default()).unwrap().schema.label
         else {
             panic!("the label is a class")
@@ -204,4 +204,12 @@ proptest! {
             prop_assert!(dataset.as_ref().is_ok_and(|dataset| dataset.examples.len() as u64 == row_count), "{dataset:?}");
         }
     }
+}
+
+#[test]
+fn a_table_without_a_label_has_the_number_that_plans_without_labels_ignore() {
+    let schema = TableSchema { label: None, ..visits().schema };
+    let examples = read_from(VISITS, &schema).unwrap().examples;
+    assert_eq!(examples.labels(), &Labels::Targets(vec![0.0; 3], 1));
+    assert_eq!(examples.feature_shape(), [7]);
 }

@@ -179,6 +179,9 @@ pub(crate) fn check_examples(
 
 /// Returns how to interpret the labels for this output shape and loss.
 fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<LabelForm, FitError> {
+    if loss == Loss::ModelOutput {
+        return Ok(LabelForm::Ignored(labels.per_example()));
+    }
     let is_target = matches!(labels, Labels::Targets(..));
     let kind = |needed| FitError::LabelKind { loss: loss.name(), needed };
     match loss {
@@ -195,7 +198,7 @@ fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<Lab
 
 fn check_label_count(layout: &Layout, output_shape: &[usize], labels: &Labels) -> Result<(), FitError> {
     let found = labels.per_example();
-    let has_class_axis = !output_shape.is_empty() || layout.form == LabelForm::Values;
+    let has_class_axis = !output_shape.is_empty() || layout.form != LabelForm::Classes;
     if found == layout.labels_per_example() && has_class_axis {
         return Ok(());
     }
@@ -211,6 +214,7 @@ fn check_classes(layout: &Layout, classes: &[u32], per_example: usize) -> Result
     let class_count = match layout.form {
         LabelForm::Classes => layout.classes,
         LabelForm::Values => 2,
+        LabelForm::Ignored(_) => return Ok(()),
     };
     match classes.iter().position(|class| *class as usize >= class_count) {
         Some(index) => Err(FitError::ClassOutOfRange {
@@ -341,6 +345,8 @@ mod tests {
         assert_eq!(check(&[], Labels::Classes(vec![0, 1]), Loss::Hinge), Ok(LabelForm::Values));
         assert_eq!(check(&[3], Labels::Classes(vec![2]), Loss::BinaryCrossEntropy), Ok(LabelForm::Classes));
         assert_eq!(check(&[3], Labels::Targets(vec![0.5, 0.5, 0.0], 3), softmax), Ok(LabelForm::Values));
+        let labels = Labels::Sequences(vec![9, 8, 7, 6], 2);
+        assert_eq!(check(&[], labels, Loss::ModelOutput), Ok(LabelForm::Ignored(2)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The source of a step's graph: model, parameters, loss and layout.
 
-use folkmoot_protocol::{ModelContrast, TrainingPlan};
+use folkmoot_protocol::{Loss, ModelContrast, TrainingPlan};
 
 use super::Parameters;
 use crate::fit::{FitError, check_class_weights, check_loss};
@@ -22,7 +22,7 @@ pub(crate) struct StepSource {
 
 impl StepSource {
     /// Creates the source of a step before its examples are known. It assumes class numbers for cross-entropies over
-    /// a softmax, and one number per output for other losses. It leaves out a contrast with other models.
+    /// a softmax, and one number per output for other losses with labels. It leaves out a contrast with other models.
     ///
     /// # Errors
     /// Returns a [`FitError`] if the plan's output is not clear, a pattern matches no parameter, or the model ends with a part
@@ -32,7 +32,11 @@ impl StepSource {
         check_loss(model, loss)?;
         check_class_weights(&plan.class_weights, model.output_shape())?;
         model.check_contrast(plan)?;
-        let form = if loss.is_cross_entropy() { LabelForm::Classes } else { LabelForm::Values };
+        let form = match loss {
+            Loss::ModelOutput => LabelForm::Ignored(1),
+            loss if loss.is_cross_entropy() => LabelForm::Classes,
+            _ => LabelForm::Values,
+        };
         Ok(Self {
             model: model.clone(),
             parameters: Parameters::new(model, plan)?,

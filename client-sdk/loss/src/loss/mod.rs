@@ -48,6 +48,8 @@ pub enum LabelForm {
     Classes,
     /// One number for each output.
     Values,
+    /// So many numbers for each example, which the loss ignores.
+    Ignored(usize),
 }
 
 /// The sizes of one example's outputs, and the form of its labels.
@@ -78,6 +80,7 @@ impl Layout {
         match self.form {
             LabelForm::Classes => self.positions.iter().product(),
             LabelForm::Values => self.outputs_per_example(),
+            LabelForm::Ignored(count) => count,
         }
     }
 
@@ -91,6 +94,7 @@ impl Layout {
         match self.form {
             LabelForm::Classes => [&[batch], &self.positions[..]].concat(),
             LabelForm::Values => self.output_shape(batch),
+            LabelForm::Ignored(count) => vec![batch, count],
         }
     }
 }
@@ -115,6 +119,7 @@ pub fn build(
     let targets = match layout.form {
         LabelForm::Classes => one_hot(graph, layout, labels)?,
         LabelForm::Values => labels,
+        LabelForm::Ignored(_) => return mean(graph, output, shares),
     };
     let weights = weights_of_classes(graph, &objective.class_weights, targets)?;
     let targets = smoothed(graph, objective.label_smoothing, layout, targets)?;
@@ -133,6 +138,7 @@ pub fn build(
         Loss::SymmetricCrossEntropy { alpha, beta, floor } => {
             classification::symmetric_cross_entropy(graph, output, targets, [alpha, beta, floor])
         }
+        Loss::ModelOutput => Ok(output),
     }?;
     let losses = match weights {
         Some(weights) => graph.element(ElementOp::Multiply, &[losses, weights])?,

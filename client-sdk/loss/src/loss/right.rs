@@ -34,7 +34,7 @@ pub fn right_answers(
             let wanted = graph.element(ElementOp::Less, &[half, labels])?;
             graph.element(ElementOp::Equal, &[found, wanted])?
         }
-        (LabelForm::Values, _) => return Ok(graph.add_scalar(0.0)),
+        (LabelForm::Values | LabelForm::Ignored(_), _) => return Ok(graph.add_scalar(0.0)),
     };
     let axes: Vec<usize> = (0..graph.shape(is_right).len()).collect();
     let of_examples = match axes.len() {

@@ -15,6 +15,7 @@ pub fn example_loss(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]
             let target = |class: usize| match layout.form {
                 LabelForm::Classes => f64::from(labels[position] == class as f32),
                 LabelForm::Values => f64::from(labels[position * layout.classes + class]),
+                LabelForm::Ignored(_) => 0.0,
             };
             position_loss(loss, outputs, target)
         })
@@ -59,6 +60,7 @@ fn position_loss(loss: Loss, outputs: &[f32], target: impl Fn(usize) -> f64) -> 
                 far => delta * (far - 0.5 * delta),
             })
         }
+        Loss::ModelOutput => mean(&|x, _| x),
         Loss::Cosine => {
             let sum = |of: &dyn Fn(f64, f64) -> f64| pairs().map(|(x, t)| of(x, t)).sum::<f64>();
             let lengths = (sum(&|x, _| x * x) + 1e-12).sqrt() * (sum(&|_, t| t * t) + 1e-12).sqrt();

@@ -76,7 +76,8 @@ fn losses_by_hand() {
     let one = Layout::new(&[1], LabelForm::Values);
     let two = Layout::new(&[2], LabelForm::Values);
     let log2 = 2f64.ln();
-    let cases: [Case<'_>; 9] = [
+    let ignored = Layout::new(&[2], LabelForm::Ignored(3));
+    let cases: [Case<'_>; 10] = [
         (Loss::SoftmaxCrossEntropy, &classes, &[3.0, 3.0], &[1.0], log2, &[0.5, -0.5]),
         (Loss::SoftmaxCrossEntropy, &two, &[3.0, 3.0], &[0.25, 0.75], log2, &[0.25, -0.25]),
         (Loss::KlDivergence, &two, &[0.0, 0.0], &[1.0, 0.0], log2, &[-0.5, 0.5]),
@@ -87,6 +88,7 @@ fn losses_by_hand() {
         // 0.25² / 2 and 0.75 · (2 − 0.375), halved.
         (Loss::Huber { delta: 0.75 }, &two, &[0.25, -2.0], &[0.0, 0.0], 0.625, &[0.125, -0.375]),
         (Loss::Cosine, &two, &[3.0, 0.0], &[0.0, 2.0], 1.0, &[0.0, -1.0 / 3.0]),
+        (Loss::ModelOutput, &ignored, &[1.0, -2.0], &[7.0, 8.0, 9.0], -0.5, &[0.5, 0.5]),
     ];
     for (loss, layout, outputs, labels, expected, gradient) in cases {
         let (found, slopes) = run(loss, layout, outputs, labels);

@@ -38,7 +38,7 @@ impl ClassificationSums {
         let classes = match (layout.form, loss) {
             (LabelForm::Classes, _) => layout.classes,
             (LabelForm::Values, Loss::BinaryCrossEntropy | Loss::Hinge) => 2,
-            (LabelForm::Values, _) => return None,
+            (LabelForm::Values | LabelForm::Ignored(_), _) => return None,
         };
         Some(Self {
             ranks: RankCounts::default(),

@@ -29,7 +29,7 @@ pub fn correct_examples(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[
         (LabelForm::Values, Loss::BinaryCrossEntropy | Loss::Hinge) => |_, scores, targets| {
             scores.iter().zip(targets).all(|(score, target)| (*score > 0.0) == (*target > 0.5))
         },
-        (LabelForm::Values, _) => return 0,
+        (LabelForm::Values | LabelForm::Ignored(_), _) => return 0,
     };
     let right = rows(layout, outputs, labels).filter(|(outputs, labels)| is_right(layout, outputs, labels));
     right.count() as u64

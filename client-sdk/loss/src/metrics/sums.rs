@@ -31,7 +31,7 @@ pub fn sum_shapes(output_shape: &[usize], loss: Loss) -> Vec<SumShape> {
         Loss::MeanSquaredError | Loss::MeanAbsoluteError | Loss::Huber { .. } | Loss::Cosine => {
             vec![SumShape::Values { outputs }]
         }
-        Loss::KlDivergence => Vec::new(),
+        Loss::KlDivergence | Loss::ModelOutput => Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{Fault, limits::DATA_SCHEMA_BYTES_MAX};
 
 /// The rules by which a client turns its own data into the features and labels of examples.
 ///
-/// As JSON, a schema of a table has `columns` and `label`, and a schema of images has `images`.
+/// As JSON, a schema of a table has `columns` and mostly a `label`, and a schema of images has `images`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!try_from))]
 #[serde(untagged, try_from = "Parts")]
@@ -40,14 +40,13 @@ impl TryFrom<Parts> for DataSchema {
 
     fn try_from(parts: Parts) -> Result<Self, Self::Error> {
         match (parts.columns, parts.label, parts.images) {
-            (Some(columns), Some(label), None) => Ok(Self::Table(TableSchema { columns, label })),
+            (Some(columns), label, None) => Ok(Self::Table(TableSchema { columns, label })),
             (None, None, Some(images)) => Ok(Self::Images { images }),
             (_, _, Some(_)) => {
                 Err("`images` stands beside `columns` or `label`; a schema has one kind of data")
             }
-            (Some(_), None, None) => Err("missing field `label`"),
             (None, Some(_), None) => Err("missing field `columns`"),
-            (None, None, None) => Err("has neither `columns` and `label`, for tables, nor `images`"),
+            (None, None, None) => Err("has neither `columns`, for tables, nor `images`"),
         }
     }
 }
@@ -73,13 +72,19 @@ impl DataSchema {
         }
     }
 
-    /// Returns the names of the classes in the order of their numbers. `None` if the label is a number to predict.
+    /// Returns the names of the classes in the order of their numbers. `None` if the label is a number to predict,
+    /// or there is none.
     pub fn classes(&self) -> Option<&[String]> {
         match self {
-            Self::Table(TableSchema { label: TableLabel::Class { classes, .. }, .. }) => Some(classes),
+            Self::Table(TableSchema { label: Some(TableLabel::Class { classes, .. }), .. }) => Some(classes),
             Self::Table(_) => None,
             Self::Images { images } => Some(&images.classes),
         }
+    }
+
+    /// Returns whether examples have labels.
+    pub fn has_labels(&self) -> bool {
+        !matches!(self, Self::Table(TableSchema { label: None, .. }))
     }
 
     /// Checks the schema for contradictions.
@@ -136,7 +141,9 @@ mod tests {
         let mut both = table.clone();
         both["images"] = images["images"].clone();
         assert!(refused(both).contains("one kind of data"));
-        assert!(refused(json!({ "columns": [] })).contains("missing field `label`"));
+        assert!(refused(json!({ "label": table["label"] })).contains("missing field `columns`"));
+        let without: DataSchema = serde_json::from_value(json!({ "columns": table["columns"] })).unwrap();
+        assert_eq!((without.has_labels(), without.classes(), without.check()), (false, None, Ok(())));
         assert!(refused(json!({})).contains("neither"));
         assert!(refused(json!({ "colums": [] })).contains("unknown field `colums`"));
     }
@@ -146,7 +153,7 @@ mod tests {
         let values = (0..20_000).map(|number| format!("a long text {number}")).collect();
         let long = DataSchema::from(TableSchema {
             columns: vec![TableColumn::Category { name: "ward".into(), values }],
-            label: TableLabel::Target { name: "days".into() },
+            label: Some(TableLabel::Target { name: "days".into() }),
         });
         assert_eq!(long.check(), Ok(()));
         let fault = long.check_for_plan().unwrap_err();

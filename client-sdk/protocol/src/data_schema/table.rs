@@ -18,8 +18,9 @@ pub struct TableSchema {
     /// The columns that become features.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub columns: Vec<TableColumn>,
-    /// The column that is predicted.
-    pub label: TableLabel,
+    /// The column that is predicted. Without it, examples have no labels, for the loss `model_output`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<TableLabel>,
 }
 
 /// A column that becomes one or more features.
@@ -155,7 +156,7 @@ impl TableSchema {
         if self.columns.is_empty() {
             return Err(Fault::new("columns", "has no columns", "name at least one column"));
         }
-        let mut names = BTreeSet::from([self.label.name()]);
+        let mut names: BTreeSet<&str> = self.label.iter().map(TableLabel::name).collect();
         for (index, column) in self.columns.iter().enumerate() {
             let (name, field) = (column.name(), format!("columns[{index}]"));
             if !names.insert(name) {
@@ -165,7 +166,7 @@ impl TableSchema {
                 Fault::new(&field, format!("column {name}: {reason}"), "correct the column")
             })?;
         }
-        if let TableLabel::Class { name, classes } = &self.label {
+        if let Some(TableLabel::Class { name, classes }) = &self.label {
             expect_different(classes, "classes").map_err(|reason| {
                 Fault::new("label", format!("label {name}: {reason}"), "correct the label")
             })?;
@@ -196,7 +197,7 @@ mod tests {
     fn schema(values: Vec<String>) -> TableSchema {
         TableSchema {
             columns: vec![TableColumn::Category { name: "ward".into(), values }],
-            label: TableLabel::Target { name: "days".into() },
+            label: Some(TableLabel::Target { name: "days".into() }),
         }
     }
 
@@ -204,8 +205,10 @@ mod tests {
     fn a_fault_names_its_place_and_its_column() {
         let fault = schema(vec!["a".into(), "a".into()]).check().unwrap_err();
         assert_eq!(fault.to_string(), "columns[0]: column ward: values has \"a\" twice; correct the column");
-        let twice =
-            TableSchema { label: TableLabel::Target { name: "ward".into() }, ..schema(vec!["a".into()]) };
+        let twice = TableSchema {
+            label: Some(TableLabel::Target { name: "ward".into() }),
+            ..schema(vec!["a".into()])
+        };
         assert_eq!(twice.check().unwrap_err().message, "names column ward twice");
     }
 }

@@ -58,6 +58,9 @@ pub enum Loss {
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = -60, "exclusiveMaximum" = 0)))]
         floor: f32,
     },
+    /// x: the model computes its own loss, and labels are ignored. Use it for losses that are not in this list, and for
+    /// learning without labels, such as that of an autoencoder.
+    ModelOutput,
 }
 
 impl Loss {
@@ -74,6 +77,7 @@ impl Loss {
             Self::Cosine => "cosine",
             Self::GeneralizedCrossEntropy { .. } => "generalized_cross_entropy",
             Self::SymmetricCrossEntropy { .. } => "symmetric_cross_entropy",
+            Self::ModelOutput => "model_output",
         }
     }
 
@@ -138,6 +142,7 @@ mod tests {
             Loss::Hinge,
             Loss::KlDivergence,
             Loss::Cosine,
+            Loss::ModelOutput,
         ];
         for loss in losses {
             assert_eq!(serde_json::to_value(loss).unwrap(), loss.name());

@@ -135,8 +135,8 @@ mod tests {
     fn a_misfit_names_the_line_and_the_column() {
         let (_folder, source, schema) = open(VISITS, &[]);
         let Some(DataSchema::Table(mut schema)) = schema else { panic!("a table") };
-        schema.label =
-            folkmoot_protocol::TableLabel::Class { name: "outcome".into(), classes: vec!["home".into()] };
+        let classes = vec!["home".into()];
+        schema.label = Some(folkmoot_protocol::TableLabel::Class { name: "outcome".into(), classes });
         let reason = source.unwrap().examples(Some(&schema.into())).unwrap_err();
         assert!(
             reason.contains("line 3, column outcome: \"ward\" is not one of the schema's classes"),

@@ -137,8 +137,9 @@ fn text_of_images(inferred: &InferredImages) -> String {
 
 fn text(inferred: &Inferred) -> String {
     let label = match &inferred.schema.label {
-        TableLabel::Class { name, classes } => format!("{name}: {} classes", classes.len()),
-        TableLabel::Target { name } => format!("{name}: a number"),
+        Some(TableLabel::Class { name, classes }) => format!("{name}: {} classes", classes.len()),
+        Some(TableLabel::Target { name }) => format!("{name}: a number"),
+        None => "none".to_owned(),
     };
     let lines = [
         table(["COLUMN", "KIND", "FEATURES", "GAPS", "NOTE"], inferred.columns.iter().map(row)),

@@ -7,7 +7,7 @@ use folkmoot_client::{Device, Devices, Host, Placement};
 use folkmoot_engine::{
     Examples, Gpu, Labels, Model, TrainError, Trainer, TrainingPlan, evaluate, onnx::write_data_schema,
 };
-use folkmoot_protocol::{BlobDigest, DataSchema};
+use folkmoot_protocol::{BlobDigest, DataSchema, Loss};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -108,6 +108,14 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let plan = args.plan.read(&model)?;
     let model = model.for_plan(&plan).map_err(failed(&args.model))?;
     let schema = args.schema(&file.onnx)?;
+    if schema.as_ref().is_some_and(|schema| !schema.has_labels()) && plan.loss != Loss::ModelOutput {
+        let message =
+            format!("the schema has no label, with which the loss {} compares outputs", plan.loss.name());
+        return Err(CliError::with_remedy(
+            message,
+            "add a label to the schema, or choose the loss model_output",
+        ));
+    }
     let (training, held_out) = split(&args.examples.read(schema.as_ref())?, args.hold_out_one_of)?;
     let mut trainer = new_trainer(args, &model, plan.clone(), &training)?;
     let host = Host::system().map_err(|error| CliError::new(error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use folkmoot_coordinator::task::{Fault, SchemaSource, TaskData, TaskDescription};
 use folkmoot_engine::{Examples, Labels, Model};
-use folkmoot_protocol::DataSchema;
+use folkmoot_protocol::{DataSchema, Loss};
 
 /// Finds the first conflict between a description's schema and the model: the shape of the features, the kind of the
 /// label, or the number of classes.
@@ -18,6 +18,10 @@ pub(super) fn fault(description: &TaskDescription, model: &Model) -> Option<Faul
         }
     };
     let loss = description.plan.loss;
+    if !schema.has_labels() && loss != Loss::ModelOutput {
+        let message = format!("it has no label, with which {} compares outputs", loss.name());
+        return fault(message, "add a label, or choose the loss model_output");
+    }
     if let Err(error) = fitting(schema)
         .and_then(|example| model.check_examples(&example, loss).map_err(|error| error.to_string()))
     {
@@ -98,6 +102,11 @@ mod tests {
         let many = message(fault_of(classes(), "softmax_cross_entropy", &[4, 5]));
         assert!(many.contains("it has 3 classes, but the model has 5 outputs"), "{many}");
         assert!(fault_of(target(), "softmax_cross_entropy", &[4, 3]).is_some());
+        let mut unlabelled = target();
+        unlabelled.as_object_mut().unwrap().remove("label");
+        assert_eq!(fault_of(unlabelled.clone(), "model_output", &[4, 1]), None);
+        let refused = message(fault_of(unlabelled, "mean_squared_error", &[4, 1]));
+        assert!(refused.contains("it has no label, with which mean_squared_error compares"), "{refused}");
     }
 
     #[test]

@@ -18,10 +18,11 @@ fn table(schema: &TableSchema) -> Vec<String> {
     let columns = count(schema.columns.len() as u64, "column");
     let features = count(schema.feature_count() as u64, "feature");
     let label = match &schema.label {
-        TableLabel::Class { name, classes } => {
+        Some(TableLabel::Class { name, classes }) => {
             format!("The label is {name}, with {} classes.", classes.len())
         }
-        TableLabel::Target { name } => format!("The label is the number in {name}."),
+        Some(TableLabel::Target { name }) => format!("The label is the number in {name}."),
+        None => "There is no label.".into(),
     };
     vec![
         format!(

@@ -14,6 +14,7 @@ pub(super) fn loss(loss: Loss) -> String {
         Loss::Hinge => "hinge loss".into(),
         Loss::KlDivergence => "Kullback-Leibler divergence from the target distributions".into(),
         Loss::Cosine => "cosine distance to the targets".into(),
+        Loss::ModelOutput => "model's output, which needs no labels".into(),
         Loss::GeneralizedCrossEntropy { q } => format!("generalized cross entropy of the classes with q {q}"),
         Loss::SymmetricCrossEntropy { alpha, beta, floor } => format!(
             "symmetric cross entropy of the classes, {alpha} times the cross entropy and {beta} times the reverse one with log 0 \
