@@ -35,6 +35,7 @@ mod sessions;
 mod sign_in;
 mod simulate;
 mod site;
+mod statistics;
 mod system;
 mod task;
 mod task_called;
@@ -115,9 +116,12 @@ enum Command {
     /// Measure the size and the error of compressed updates.
     #[command(subcommand)]
     Codec(codec::Command),
-    /// Turn tables with texts, dates and gaps into numbers.
+    /// Turn tables with texts, dates and gaps, and images, into numbers.
     #[command(subcommand)]
     Data(data::Command),
+    /// Compute means, deviations and histograms of the tables of a population.
+    #[command(subcommand)]
+    Statistics(statistics::Command),
     /// Inspect, check and train models on this machine, without a coordinator.
     #[command(subcommand)]
     Engine(engine::Command),
@@ -174,6 +178,7 @@ impl Cli {
             Command::Eval(args) => Box::pin(eval::run(args)),
             Command::Codec(command) => Box::pin(command.run()),
             Command::Data(command) => Box::pin(command.run()),
+            Command::Statistics(command) => Box::pin(command.run()),
             Command::Engine(command) => Box::pin(command.run()),
             Command::Config(command) => Box::pin(command.run()),
             Command::Doctor(args) => Box::pin(doctor::run(args)),

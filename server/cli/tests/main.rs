@@ -32,6 +32,7 @@ mod sampled;
 #[cfg(unix)]
 mod secrets;
 mod simulate;
+mod statistics;
 mod traffic;
 #[cfg(unix)]
 mod upgrade;

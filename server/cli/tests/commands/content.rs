@@ -3,7 +3,13 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
-use folkmoot_engine::onnx::build::mlp;
+use folkmoot_engine::{
+    ImportLimits, Model,
+    onnx::{
+        build::{StatisticsNumber, mlp, statistics},
+        write_data_schema,
+    },
+};
 use folkmoot_protocol::{
     BlobDigest, ClassMetrics, ClassReport, ClientId, Metric, MetricValues, OrganisationId, PopulationName,
     Role, TaskId, Timestamp, update::UpdateMetrics,
@@ -110,6 +116,20 @@ fn exported_two_files() -> (&'static [u8], &'static [u8]) {
 const APP_KEY: &str = "-----BEGIN PUBLIC KEY-----\n\
     MCowBQYDK2VwAyEABRtLi8CpGS+WscR2oSi+IL28rOROsBxIfWIBf/oSb90=\n-----END PUBLIC KEY-----\n";
 
+/// Returns a model with the statistics of ages from 0 to 100, of which a fifth is missing, and of a ward.
+fn statistics_of_a_round() -> Vec<u8> {
+    let age = StatisticsNumber { feature: 0, gap: 1 };
+    let onnx = statistics(5, &[age], &[2, 3, 4], 2);
+    let model = Model::from_onnx(&onnx, &ImportLimits::default()).expect("a model");
+    let counted =
+        model.export_onnx(&[0.8, 0.5, 0.25, 0.25, 0.4, 0.25, 0.5, 0.3]).expect("as many as in the model");
+    let schema = json!({ "columns": [
+        { "kind": "number", "name": "age", "mean": 0.0, "deviation": 100.0, "missing": "indicator" },
+        { "kind": "category", "name": "ward", "values": ["north", "south"] },
+    ] });
+    write_data_schema(&counted, &serde_json::from_value(schema).expect("a schema")).expect("a model")
+}
+
 fn write_files(folder: &Path) {
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(folder.join(name), bytes).expect("the test's folder can be written");
@@ -126,6 +146,7 @@ fn write_files(folder: &Path) {
     // With features of 0, all three classes have the same score, so the loss is ln 3 on every machine.
     write("data.csv", "a,b,c,d,label\n0,0,0,0,0\n0,0,0,0,1\n0,0,0,0,2\n0,0,0,0,2\n".as_bytes());
     write("visits.csv", b"ward,pulse,admitted,outcome\nnorth,70,2026-05-01,home\n,NA,2026-05-03,moved\n");
+    write("statistics.onnx", &statistics_of_a_round());
     let columns = r#"{ "kind": "category", "name": "ward", "values": ["north"] },
         { "kind": "number", "name": "pulse", "mean": 70, "deviation": 1, "missing": "indicator" }"#;
     let label = r#"{ "kind": "class", "name": "outcome", "classes": ["home", "moved"] }"#;

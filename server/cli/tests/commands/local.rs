@@ -70,6 +70,24 @@ pub const COMMANDS: &[Recorded] = &[
             "photos --schema damaged.json --out new.npz",
         ],
     ),
+    (
+        "statistics prepare",
+        &[
+            "--number age=0..120 --category ward=north,south --population homes --out new",
+            "--date admitted=2026-01-01..2026-12-31 --bins 4 --population homes --epsilon 2 --out new --json",
+            "--number age=120..0 --population homes --out new",
+            "--population homes --out new",
+        ],
+    ),
+    (
+        "statistics show",
+        &[
+            "statistics.onnx",
+            "statistics.onnx --json",
+            "statistics.onnx --schema new.json --label-column pulse",
+            "model.onnx",
+        ],
+    ),
     ("engine devices", &["--json --nothing"]),
     (
         "engine inspect",
