@@ -366,7 +366,13 @@ def test_who_is_no_coordinator_is_not_believed(monkeypatch):
 
 
 def test_what_was_overloaded_is_asked_again(coordinator, admin, monkeypatch):
-    problem = {"code": "overloaded", "detail": "busy", "disposition": "retry", "retry_after_milliseconds": 10}
+    problem = {
+        "code": "overloaded",
+        "detail": "busy",
+        "disposition": "retry",
+        "retry_after_milliseconds": 10,
+        "request_id": "4f1c",
+    }
     opened, refused = Connection._opened, []
 
     def busy(self, method, path, content):
@@ -379,7 +385,7 @@ def test_what_was_overloaded_is_asked_again(coordinator, admin, monkeypatch):
     monkeypatch.setattr(Connection, "_opened", busy)
     assert admin.populations() == [] and refused == ["GET", "GET"]
     refused.clear()
-    with pytest.raises(AdminRefusedError, match="overloaded.*try again"):
+    with pytest.raises(AdminRefusedError, match="overloaded.*request 4f1c.*try again"):
         admin.create_token("any")
     assert refused == ["POST"], "what may have happened is not sent again"
 

@@ -26,6 +26,8 @@ mod notifications;
 #[cfg(unix)]
 mod operator;
 mod private;
+#[cfg(unix)]
+mod request_ids;
 mod rules;
 mod sampled;
 #[cfg(unix)]

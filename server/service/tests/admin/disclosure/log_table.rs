@@ -50,6 +50,8 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "population",
             "provider",
             "purpose",
+            // Random, or chosen by a proxy of the operator.
+            "request_id",
             "revoked",
             "role",
             "since_last",

@@ -156,6 +156,7 @@ pub(super) const FIELDS: &[Row] = &[
             "detail",
             "disposition",
             "received_bytes",
+            "request_id",
             "retry_after_milliseconds",
             "server_time",
             "status",
