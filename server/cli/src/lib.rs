@@ -93,7 +93,7 @@ enum Command {
     /// Create, list and revoke enrolment tokens.
     #[command(subcommand)]
     Token(token::Command),
-    /// Create, list, revoke and recover API keys.
+    /// Create, list, rotate, revoke and recover API keys.
     #[command(subcommand)]
     Key(key::Command),
     /// Create, list and close organisations that share a coordinator.

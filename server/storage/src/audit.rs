@@ -135,6 +135,12 @@ impl Act {
         }
     }
 
+    pub(crate) fn api_key_rotated(key: &ApiKeyRecord, previous_until: Timestamp) -> Self {
+        Self::new(key.organisation_id, "api_key.rotate", &key.id)
+            .with("name", &key.name)
+            .with("previous_until", previous_until.0)
+    }
+
     pub(crate) fn session_created(organisation_id: OrganisationId, session: &SessionRecord) -> Self {
         let act = Self::new(organisation_id, "session.create", &session.id);
         match &session.holder {

@@ -18,7 +18,7 @@ use folkmoot_protocol::{
 };
 
 use crate::{
-    AcceptOutcome, AcceptedUpdate, Admission, ApiKeyRecord, ApiKeyRepository, AssignmentRecord,
+    AcceptOutcome, AcceptedUpdate, Admission, ApiKeyId, ApiKeyRecord, ApiKeyRepository, AssignmentRecord,
     AssignmentRepository, AuditRepository, CheckInRecord, CheckInRepository, ClientRecord, ClientRepository,
     CloseOutcome, CollectionCharge, DropReason, EndorsementRecord, EndorsementRepository, EnrolOutcome,
     EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository, LedgerSum,
@@ -105,6 +105,9 @@ ask! {
         api_key(id: &str) -> Option<ApiKeyRecord>;
         api_keys(organisation_id: OrganisationId) -> Vec<ApiKeyRecord>;
         revoke_api_key(organisation_id: OrganisationId, id: &str, now: Timestamp) -> ();
+        rotate_api_key(organisation_id: OrganisationId, id: &str, secret_hash: [u8; 32], previous_until: Timestamp, now: Timestamp)
+            -> ApiKeyRecord;
+        record_key_uses(uses: &[(ApiKeyId, Timestamp)]) -> ();
     }
     SessionRepository {
         create_session(session: &SessionRecord) -> ();

@@ -55,6 +55,7 @@ pub const COMMANDS: &[Recorded] = &[
             "robot --role owner",
         ],
     ),
+    ("key rotate", &["$KEY", "$KEY --overlap 0 --json", "robot --overlap 31d", "nothing"]),
     ("key revoke", &["$KEY", "$KEY --json", "nothing"]),
     (
         "organisation create",

@@ -91,6 +91,7 @@ use super::{App, admin};
         admin::api_keys::create::create_api_key,
         admin::api_keys::list::list_api_keys,
         admin::api_keys::revoke::revoke_api_key,
+        admin::api_keys::rotate::rotate_api_key,
         admin::clients::get::get_client,
         admin::clients::revoke::revoke_client,
         admin::organisations::list::list_organisations,

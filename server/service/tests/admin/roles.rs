@@ -65,6 +65,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /api-keys", "privacy_officer"),
             ("GET /api-keys", "privacy_officer"),
             ("DELETE /api-keys/{id}", "privacy_officer"),
+            ("POST /api-keys/{id}/rotate", "privacy_officer"),
             ("GET /clients/{id}", "admin"),
             ("POST /clients/{id}/revoke", "admin"),
             ("GET /usage", "viewer"),
@@ -101,6 +102,8 @@ async fn the_gate_stands_before_every_endpoint() {
         created_at: Timestamp(1),
         expires_at: Some(Timestamp(2)),
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     running.host.coordinator.storage.create_api_key(&record).await.unwrap();
     let invalid = [keys["unknown"].clone(), revoked.api_key, expired.to_string()];

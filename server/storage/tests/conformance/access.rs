@@ -50,6 +50,8 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
         created_at,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     let [old, new] = [key(Role::Viewer, NOW), key(Role::Admin, later(1))];
     storage.create_api_key(&new).await?;
@@ -80,6 +82,8 @@ async fn admin_key(storage: &Storage, fixture: &Fixture) -> Result<ApiKeyRecord,
         created_at: NOW,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     storage.create_api_key(&key).await?;
     Ok(key)
@@ -128,6 +132,56 @@ pub(super) async fn of_admins_that_revoke_each_other_one_stays(
     Ok(())
 }
 
+pub(super) async fn a_rotated_key_has_two_secrets_for_a_while(storage: &Storage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let organisation = fixture.organisation_id;
+    let first = admin_key(storage, &fixture).await?;
+    let session = |ends| SessionRecord {
+        id: fresh_name(),
+        holder: SessionHolder::ApiKey(first.id.clone()),
+        secret_hash: [2; 32],
+        created_at: NOW,
+        expires_at: later(ends),
+        renewal: None,
+    };
+    let [short, long] = [session(3), session(100)];
+    storage.create_session(&short).await?;
+    storage.create_session(&long).await?;
+    let foreign = storage.rotate_api_key(other.organisation_id, &first.id, [3; 32], later(9), later(1)).await;
+    assert!(matches!(foreign, Err(StorageError::NotFound("API key"))), "{foreign:?}");
+
+    let rotated = storage.rotate_api_key(organisation, &first.id, [3; 32], later(9), later(1)).await?;
+    assert_eq!(storage.api_key(&first.id).await?, Some(rotated.clone()));
+    let accepted =
+        |key: &ApiKeyRecord, at| [[2; 32], [3; 32], [4; 32]].map(|hash| key.accepts(hash, later(at)));
+    assert_eq!(accepted(&rotated, 8), [true, true, false]);
+    assert_eq!(accepted(&rotated, 9), [false, true, false]);
+    assert_eq!(storage.session(&short.id).await?, Some(short), "it ends before the old secret");
+    assert_eq!(storage.session(&long.id).await?, Some(SessionRecord { expires_at: later(9), ..long }));
+
+    // Another rotation within the overlap forgets the oldest secret.
+    let again = storage.rotate_api_key(organisation, &first.id, [4; 32], later(10), later(5)).await?;
+    assert_eq!(accepted(&again, 6), [false, true, true]);
+    assert_eq!(again, ApiKeyRecord { secret_hash: [4; 32], rotation: again.rotation.clone(), ..first });
+    admin_key(storage, &fixture).await?;
+    storage.revoke_api_key(organisation, &again.id, later(6)).await?;
+    let revoked = storage.rotate_api_key(organisation, &again.id, [5; 32], later(9), later(7)).await;
+    assert!(matches!(revoked, Err(StorageError::NotFound("API key"))), "{revoked:?}");
+    Ok(())
+}
+
+pub(super) async fn the_last_use_of_a_key_is_recorded(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let key = admin_key(storage, &fixture).await?;
+    let uses = |at| [(fresh_name(), later(at)), (key.id.clone(), later(at))];
+    for (at, recorded) in [(5, 5), (3, 5), (6, 6)] {
+        storage.record_key_uses(&uses(at)).await?;
+        let used_at = storage.api_key(&key.id).await?.and_then(|key| key.used_at);
+        assert_eq!(used_at, Some(later(recorded)), "a use at {at}");
+    }
+    Ok(())
+}
+
 pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let key = ApiKeyRecord {
@@ -139,6 +193,8 @@ pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Resu
         created_at: NOW,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     let session = |ends| SessionRecord {
         id: fresh_name(),

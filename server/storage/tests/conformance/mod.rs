@@ -49,6 +49,8 @@ cases! {
     access::an_api_key_is_stored_and_revoked,
     access::the_last_key_of_an_admin_stays,
     access::of_admins_that_revoke_each_other_one_stays,
+    access::a_rotated_key_has_two_secrets_for_a_while,
+    access::the_last_use_of_a_key_is_recorded,
     access::a_session_is_stored_until_it_ends,
     access::a_person_has_a_session_without_a_key,
     access::a_session_is_renewed_once_at_a_time,

@@ -262,6 +262,15 @@ class Admin(Uploading, Looking, Waiting):
         """Lists API keys, the oldest first, without their secrets."""
         return self._listed(views.ApiKeyView, "api-keys")
 
+    def rotate_api_key(self, key_id: str, *, overlap_seconds: int = 86_400) -> views.CreatedApiKey:
+        """Gives an API key a new secret, which is shown only once. The old secret stays valid for `overlap_seconds`: 0 to
+        2,592,000 (30 days). Use 0 if somebody else may have it.
+        """
+        answer = self._connection.ask(
+            "POST", f"api-keys/{segment(key_id)}/rotate", {"overlap_seconds": overlap_seconds}
+        )
+        return filled(views.CreatedApiKey, answer)
+
     def revoke_api_key(self, key_id: str) -> None:
         """Revokes an API key. A key cannot revoke itself, so there is always an admin left."""
         self._connection.ask("DELETE", f"api-keys/{segment(key_id)}")

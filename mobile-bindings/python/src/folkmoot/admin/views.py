@@ -382,6 +382,9 @@ class ApiKeyView(TypedDict):
     created_at: int
     expires_at: int | None
     revoked_at: int | None
+    last_used_at: int | None
+    rotated_at: int | None
+    previous_valid_until: int | None
 
 
 class CreatedApiKey(TypedDict):

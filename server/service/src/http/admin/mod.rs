@@ -138,6 +138,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/api-keys", PrivacyOfficer, api_keys::create::create_api_key),
         endpoint(&get, "/api-keys", PrivacyOfficer, api_keys::list::list_api_keys),
         endpoint(&delete, "/api-keys/{id}", PrivacyOfficer, api_keys::revoke::revoke_api_key),
+        endpoint(&post, "/api-keys/{id}/rotate", PrivacyOfficer, api_keys::rotate::rotate_api_key),
         endpoint(&get, "/clients/{id}", Admin, clients::get::get_client),
         endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
         endpoint(&get, "/organisations", System, organisations::list::list_organisations),

@@ -54,6 +54,7 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "request_id",
             "revoked",
             "role",
+            "rotated",
             "since_last",
             "state",
             "task",

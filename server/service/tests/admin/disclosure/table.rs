@@ -26,7 +26,21 @@ type Row = (&'static str, Decision, &'static [&'static str]);
 
 /// Every field of every JSON response.
 pub(super) const FIELDS: &[Row] = &[
-    ("ApiKeyView", NotClients, &["created_at", "expires_at", "id", "name", "revoked_at", "role"]),
+    (
+        "ApiKeyView",
+        NotClients,
+        &[
+            "created_at",
+            "expires_at",
+            "id",
+            "last_used_at",
+            "name",
+            "previous_valid_until",
+            "revoked_at",
+            "role",
+            "rotated_at",
+        ],
+    ),
     // The number of clients that an operator revoked is the act, and no client's example.
     ("AuditEntryView", NotClients, &["digest", "record"]),
     ("AuditPageView", NotClients, &["entries", "entry_count", "head"]),
