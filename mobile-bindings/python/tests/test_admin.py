@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from folkmoot import _buffers
-from folkmoot.admin import Admin, AdminRefusedError, looks, views
+from folkmoot.admin import Admin, AdminRefusedError, looks, signed_in, views
 from folkmoot.admin.connection import Connection
 from folkmoot.admin.filling import filled
 from onnx import numpy_helper
@@ -174,9 +174,14 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     rotated = admin.rotate_api_key("a notebook", overlap_seconds=0)
     assert rotated["api_key"] != created["api_key"] and rotated["record"]["id"] == created["record"]["id"]
     admin.revoke_api_key(created["record"]["id"])
-    log = admin.audit(limit=2)
+    assert admin.sessions() == []
+    with pytest.raises(AdminRefusedError, match="no session"):
+        admin.end_session("0123456789abcdef")
+    assert admin.end_sessions_of("example", "ada") == {"ended": 0}
+    log = admin.audit(after=admin.audit(limit=1)["entry_count"] - 3, limit=2)
     actions = [json.loads(entry["record"])["action"] for entry in log["entries"]]
     assert actions == ["api_key.rotate", "api_key.revoke"]
+    log = admin.audit(limit=1)
     assert log["head"] == log["entries"][-1]["digest"]
     assert len(admin.audit(after=log["entry_count"] - 1)["entries"]) == 1
     usage = admin.usage()
@@ -210,7 +215,8 @@ def test_a_model_is_read_with_the_data_files_beside_it(admin, tmp_path):
 
 def test_rows_have_the_fields_of_the_document():
     schemas = json.loads(OPENAPI.read_text())["components"]["schemas"]
-    kinds = {name: kind for name, kind in (vars(views) | vars(looks)).items() if hasattr(kind, "__required_keys__")}
+    declared = vars(views) | vars(looks) | vars(signed_in)
+    kinds = {name: kind for name, kind in declared.items() if hasattr(kind, "__required_keys__")}
     assert len(kinds) > 40
     for name, kind in kinds.items():
         fields, schema = get_type_hints(kind), schemas[name]

@@ -31,6 +31,7 @@ mod population;
 mod privacy;
 mod replace;
 mod serve;
+mod session;
 mod sessions;
 mod sign_in;
 mod simulate;
@@ -96,6 +97,9 @@ enum Command {
     /// Create, list, rotate, revoke and recover API keys.
     #[command(subcommand)]
     Key(key::Command),
+    /// List and end the sessions of people and keys.
+    #[command(subcommand)]
+    Session(session::Command),
     /// Create, list and close organisations that share a coordinator.
     #[command(subcommand)]
     Organisation(organisation::Command),
@@ -166,6 +170,7 @@ impl Cli {
             Command::Site(command) => Box::pin(command.run()),
             Command::Token(command) => Box::pin(command.run()),
             Command::Key(command) => Box::pin(command.run()),
+            Command::Session(command) => Box::pin(command.run()),
             Command::Organisation(command) => Box::pin(command.run()),
             Command::Usage(args) => Box::pin(usage::run(args)),
             Command::Endorsement(command) => Box::pin(command.run()),

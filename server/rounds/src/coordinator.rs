@@ -66,7 +66,7 @@ pub struct Coordinator {
     /// The usage and quotas of organisations.
     pub tenants: Tenants,
     /// The latest uses of API keys and sessions.
-    pub last_uses: LastUses,
+    pub last_uses: Arc<LastUses>,
     /// The limits of the retry window for clients that were not selected.
     pub retry_limits: RetryLimits,
     /// The last answers of tasks' own selections.
@@ -84,7 +84,7 @@ impl Coordinator {
         let storage = storage.into();
         Self {
             tenants: Tenants::new(storage.writers()),
-            last_uses: LastUses::default(),
+            last_uses: Arc::default(),
             storage,
             blobs,
             catalog: Catalog::default(),

@@ -6,17 +6,21 @@ use std::{
 };
 
 use folkmoot_protocol::Timestamp;
-use folkmoot_storage::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, Storage, StorageError};
+use folkmoot_storage::{
+    ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionId, SessionRecord, SessionRepository, Storage,
+    StorageError,
+};
 
 /// A use is recorded if the recorded one is older than this, in milliseconds: five minutes. So a key that is used all the
 /// time costs one small write in five minutes.
 const PRECISION_MILLISECONDS: u64 = 300_000;
 
-/// The uses of API keys that the database does not have yet. They are stored together, apart from the requests. If the
+/// The uses of API keys and sessions that the database does not have yet. They are stored together, apart from the requests. If the
 /// process is killed, the last ones are lost.
 #[derive(Debug, Default)]
 pub struct LastUses {
     keys: Mutex<BTreeMap<ApiKeyId, Timestamp>>,
+    sessions: Mutex<BTreeMap<SessionId, Timestamp>>,
 }
 
 impl LastUses {
@@ -27,14 +31,25 @@ impl LastUses {
         }
     }
 
+    /// Notes that an open session was used at `now`, unless the database knows of a use shortly before.
+    pub fn note_session(&self, session: &SessionRecord, now: Timestamp) {
+        if is_due(session.used_at, now) {
+            lock(&self.sessions).insert(session.id.clone(), now);
+        }
+    }
+
     /// Stores the uses that were noted since the last time.
     ///
     /// # Errors
     /// [`StorageError`] if the storage fails. The uses are then lost, and the next ones are noted again.
     pub async fn store(&self, storage: &Storage) -> Result<(), StorageError> {
         let keys: Vec<_> = std::mem::take(&mut *lock(&self.keys)).into_iter().collect();
+        let sessions: Vec<_> = std::mem::take(&mut *lock(&self.sessions)).into_iter().collect();
         if !keys.is_empty() {
             storage.record_key_uses(&keys).await?;
+        }
+        if !sessions.is_empty() {
+            storage.record_session_uses(&sessions).await?;
         }
         Ok(())
     }

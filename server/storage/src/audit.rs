@@ -151,6 +151,28 @@ impl Act {
         }
     }
 
+    pub(crate) fn session_ended(organisation_id: OrganisationId, session: &SessionRecord) -> Self {
+        let act = Self::new(organisation_id, "session.end", &session.id);
+        match &session.holder {
+            SessionHolder::ApiKey(id) => act.with("api_key", id),
+            SessionHolder::Person(person) => act
+                .with("provider", &person.provider)
+                .with("subject", &person.subject)
+                .with("name", &person.name),
+        }
+    }
+
+    pub(crate) fn persons_sessions_ended(
+        organisation_id: OrganisationId,
+        provider: &str,
+        subject: &str,
+        sessions: u64,
+    ) -> Self {
+        Self::new(organisation_id, "session.end_all", subject)
+            .with("provider", provider)
+            .with("sessions_ended", sessions)
+    }
+
     pub(crate) fn session_role_changed(
         organisation_id: OrganisationId,
         id: &str,

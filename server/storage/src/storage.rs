@@ -24,9 +24,9 @@ use crate::{
     EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository, LedgerSum,
     MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
     ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome,
-    RecordOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SecureRepository, SessionRecord,
-    SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter, TokenRecord,
-    TokenRepository, UpdateTraffic,
+    RecordOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SecureRepository, SessionId,
+    SessionRecord, SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter,
+    TokenRecord, TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. The methods behave the same in both cases.
@@ -115,6 +115,10 @@ ask! {
         claim_renewal(id: &str, due: Timestamp, next: Timestamp) -> bool;
         renew_session(session: &SessionRecord, claim: Timestamp) -> ();
         delete_session(id: &str) -> ();
+        open_sessions(organisation_id: OrganisationId, now: Timestamp, limit: u32) -> Vec<SessionRecord>;
+        end_session(organisation_id: OrganisationId, id: &str) -> ();
+        end_sessions_of_person(organisation_id: OrganisationId, provider: &str, subject: &str) -> u64;
+        record_session_uses(uses: &[(SessionId, Timestamp)]) -> ();
         record_refused_person(organisation_id: OrganisationId, person: &str) -> ();
     }
     TokenRepository {

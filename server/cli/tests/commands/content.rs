@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use super::{
     provider,
     rounds::{Fate, Story, check_in, client},
-    sites, tenants,
+    signed_in, sites, tenants,
 };
 
 /// The coordinator's clock, which stands still: 12:30 UTC on 31 January 2026.
@@ -164,6 +164,7 @@ async fn fill(host: &Host) -> Vec<(&'static str, String)> {
     let used: Vec<_> =
         keys.into_iter().filter(|key| key.name == "first key").map(|key| (key.id, NOW)).collect();
     storage.record_key_uses(&used).await.expect(WORKS);
+    signed_in::fill(storage, organisation, "0000000000000002").await;
     let tasks = fill_tasks(storage, organisation, &model).await;
     let round = fill_rounds(storage, &tasks).await;
     for index in 3..CLIENTS - 1 {

@@ -9,8 +9,9 @@ import { may } from '../session';
 import { Keys, ROLES } from './api-keys';
 import { AuditLog } from './audit-log';
 import { RevokeClient } from './revoke-client';
+import { Sessions } from './sessions';
 
-/** Enrolment tokens, API keys, the revocation of clients, and the audit log. */
+/** Enrolment tokens, API keys, open sessions, the revocation of clients, and the audit log. */
 export default function AccessView() {
   return (
     <Page title="Access">
@@ -22,6 +23,7 @@ export default function AccessView() {
           <p class="note">Listing and creating API keys requires the key of an admin or a privacy officer.</p>
         </Card>
       )}
+      {may('admin') && <Sessions />}
       {may('admin') && <RevokeClient />}
       {may('privacy_officer') && <AuditLog />}
       <Card title="Roles">

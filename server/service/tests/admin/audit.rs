@@ -17,7 +17,7 @@ use super::{
 use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 27] = [
+const ACTS: [(&str, Option<&str>); 29] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
@@ -41,6 +41,8 @@ const ACTS: [(&str, Option<&str>); 27] = [
     ("POST /api-keys", Some("api_key.create")),
     ("DELETE /api-keys/{id}", Some("api_key.revoke")),
     ("POST /api-keys/{id}/rotate", Some("api_key.rotate")),
+    ("DELETE /sessions/{id}", Some("session.end")),
+    ("POST /sessions/end", Some("session.end_all")),
     ("POST /clients/{id}/revoke", Some("client.revoke")),
     // These are in the log of that organisation; `organisations` and `quotas` test them.
     ("POST /organisations", None),
@@ -131,6 +133,9 @@ async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     let first = running.host.first_api_key.clone().unwrap();
     let session = sign_in.json(&serde_json::json!({ "api_key": first })).send().await.unwrap();
     assert!(session.status().is_success());
+    let open = admin.sessions().await.unwrap();
+    admin.end_session(&open[0].id).await.unwrap();
+    assert_eq!(admin.end_sessions_of("example", "ada").await.unwrap().ended, 0);
     let rotated = admin.rotate_api_key(&key.record.id, 60).await.unwrap();
     admin.revoke_api_key(&key.record.id).await.unwrap();
     vec![first, one.token, other.token, key.api_key, rotated.api_key]

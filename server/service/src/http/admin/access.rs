@@ -195,6 +195,7 @@ async fn renewed_caller(
     check_open(app, session, &record)?;
     let record = renewal::renewed(app, session, record).await?;
     let caller = holder(app, &record).await?;
+    app.coordinator.last_uses.note_session(&record, (app.clock)());
     Ok((record, caller))
 }
 

@@ -23,6 +23,7 @@ mod read;
 pub(crate) mod renewal;
 pub mod rounds;
 pub mod session;
+pub mod sessions;
 pub mod sign_in;
 pub mod sites;
 pub mod stats;
@@ -139,6 +140,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/api-keys", PrivacyOfficer, api_keys::list::list_api_keys),
         endpoint(&delete, "/api-keys/{id}", PrivacyOfficer, api_keys::revoke::revoke_api_key),
         endpoint(&post, "/api-keys/{id}/rotate", PrivacyOfficer, api_keys::rotate::rotate_api_key),
+        endpoint(&get, "/sessions", Admin, sessions::list::list_sessions),
+        endpoint(&delete, "/sessions/{id}", Admin, sessions::end::end_session),
+        endpoint(&post, "/sessions/end", Admin, sessions::end_of_person::end_sessions_of_person),
         endpoint(&get, "/clients/{id}", Admin, clients::get::get_client),
         endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
         endpoint(&get, "/organisations", System, organisations::list::list_organisations),

@@ -55,6 +55,8 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "revoked",
             "role",
             "rotated",
+            "session",
+            "sessions",
             "since_last",
             "state",
             "task",

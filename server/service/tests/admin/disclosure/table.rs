@@ -84,6 +84,7 @@ pub(super) const FIELDS: &[Row] = &[
         ],
     ),
     ("DroppedView", Shown, &["count", "kind", "reason"]),
+    ("EndedSessionsView", NotClients, &["ended"]),
     ("EntryView", Clients, &["settings", "terms"]),
     ("EndorsedPlan", NotClients, &["cohort_min", "digest", "protection_level"]),
     ("Endorsement", NotClients, &["public_key", "signature", "statement"]),
@@ -156,6 +157,12 @@ pub(super) const FIELDS: &[Row] = &[
     // The number of rounds or assignments that failed in a row.
     ("PauseView", Shown, &["code", "reason"]),
     ("PauseView", NotClients, &["remedy"]),
+    // People who sign in to the console are operators, not clients.
+    (
+        "OpenSessionView",
+        NotClients,
+        &["api_key_id", "api_key_name", "created_at", "expires_at", "id", "last_used_at", "person", "role"],
+    ),
     ("PersonView", NotClients, &["name", "provider", "subject"]),
     ("PlanView", NotClients, &["promise", "text", "work"]),
     ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
