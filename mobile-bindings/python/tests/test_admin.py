@@ -89,6 +89,7 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     private = admin.set_population_privacy("lines", unit="client", epsilon=8.0, delta=1e-5)
     assert (private["epsilon"], private["client_count"]) == (8.0, 0)
     assert admin.set_population_privacy("lines", no_budget=True, weaken="a test")["epsilon"] is None
+    assert not admin.set_viewers_download("lines", False)["viewers_download"]
     data = admin.create_evaluation_data(x, y)
     brought = admin.create_model(model(tmp_path))
     assert [data["example_count"], brought["parameter_count"], len(brought["schema"]["tensors"])] == [16, 3, 2]

@@ -18,7 +18,7 @@ pub use first::DEFAULT_ORGANISATION;
 use first::{ensure_api_key, first_organisation, request_id_key};
 use folkmoot_committee::{HttpCommittee, MemberConfig};
 use folkmoot_edge::{
-    Edge, HttpLimits, Listener, ServeError, serve,
+    Edge, HttpLimits, Listener, Names, ServeError, serve,
     tls::{self, CertificateFiles, LiveCertificate, Reload},
 };
 use folkmoot_notification::{Channels, Deliveries, NotificationConfig, NotificationConfigError};
@@ -42,7 +42,7 @@ use tokio::{
 
 use crate::{
     data_folder::DataFolder,
-    http::{self, App, FirstRun, Names},
+    http::{self, App, FirstRun},
     metering, processes,
     stage::Stage,
     watch::Watch,

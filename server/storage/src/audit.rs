@@ -275,6 +275,17 @@ impl Act {
         )
     }
 
+    pub(crate) fn viewers_download_set(
+        organisation_id: OrganisationId,
+        population: &impl ToString,
+        before: bool,
+        after: bool,
+    ) -> Self {
+        let [before, after] = [before, after].map(|may| Some(may.to_string()));
+        let act = Self::new(organisation_id, "population.set_downloads", population.to_string());
+        act.changed("viewers_download", before, after)
+    }
+
     pub(crate) fn privacy_set(
         organisation_id: OrganisationId,
         population: &impl ToString,

@@ -20,6 +20,8 @@ pub const COMMANDS: &[Recorded] = &[
             "wards --clients sites",
             "digits --clients sites",
             "wards --clients many",
+            "digits --viewers-download false",
+            "digits --viewers-download true --json",
         ],
     ),
     ("site list", &["clinics", "clinics --limit 1 --json", "digits"]),

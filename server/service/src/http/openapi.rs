@@ -77,6 +77,7 @@ use super::{App, admin};
         admin::populations::list::list_populations,
         admin::populations::clients::get_clients,
         admin::sites::set_kind::set_client_kind,
+        admin::populations::set_downloads::set_viewers_download,
         admin::sites::list::list_sites,
         admin::populations::set_privacy::set_population_privacy,
         admin::privacy::plan::plan,

@@ -17,7 +17,7 @@ use super::{
 use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 29] = [
+const ACTS: [(&str, Option<&str>); 30] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
@@ -33,6 +33,7 @@ const ACTS: [(&str, Option<&str>); 29] = [
     ("POST /tasks/{id}/roll-back", Some("task.roll_back")),
     ("POST /tasks/{id}/endorsement", Some("task.endorse")),
     ("POST /populations/{population}/clients", Some("population.set_clients")),
+    ("POST /populations/{population}/downloads", Some("population.set_downloads")),
     ("POST /populations/{population}/privacy", Some("population.set_privacy")),
     ("POST /privacy/plan", None),
     ("POST /tokens", Some("token.create")),
@@ -111,6 +112,7 @@ async fn what_an_operator_does_is_in_the_log() {
 async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     let population: PopulationName = "digits".parse().unwrap();
     admin.set_client_kind(&"clinics".parse().unwrap(), ClientKind::Sites).await.unwrap();
+    admin.set_viewers_download(&"clinics".parse().unwrap(), false).await.unwrap();
     let kept = admin.create_model(model()).await.unwrap();
     let privacy = SetPrivacyRequest { unit: Some(Unit::User), ..SetPrivacyRequest::default() };
     admin.set_population_privacy(&"people".parse().unwrap(), &privacy).await.unwrap();

@@ -65,6 +65,7 @@ cases! {
     lineage::a_revoked_client_closes_its_token,
     lineage::a_token_is_revoked_with_its_clients,
     lineage::no_client_outlives_a_token_that_is_revoked_with_its_clients,
+    sites::who_downloads_models_is_a_setting,
     sites::sites_have_the_names_of_their_tokens,
     sites::what_a_site_does_is_recorded,
     users::a_token_names_its_user_where_users_are_protected,

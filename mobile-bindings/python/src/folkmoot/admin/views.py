@@ -248,6 +248,7 @@ class PopulationView(TypedDict):
     unit: str
     epsilon: float | None
     delta: float | None
+    viewers_download: bool
     created_at: int
 
 

@@ -78,9 +78,9 @@ pub fn routes(app: &App) -> Router<App> {
 /// Lists every endpoint with its role. Routes are built only from this list, so an endpoint without a role cannot
 /// exist.
 pub fn endpoints() -> Vec<Endpoint> {
-    use Role::{Admin, Operator, PrivacyOfficer, System, Viewer};
-    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
-    vec![
+    use Role::{Admin, Operator, PrivacyOfficer, Viewer};
+    let (get, post) = (Method::GET, Method::POST);
+    let of_work = vec![
         endpoint(&get, "/overview", Viewer, overview::get_overview),
         endpoint(&get, "/events", Viewer, events::listen),
         endpoint(&get, "/system", Operator, system::get_system),
@@ -114,6 +114,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/populations", Viewer, populations::list::list_populations),
         endpoint(&get, "/populations/{population}/clients", Viewer, populations::clients::get_clients),
         endpoint(&post, "/populations/{population}/clients", Admin, sites::set_kind::set_client_kind),
+        endpoint(
+            &post,
+            "/populations/{population}/downloads",
+            Admin,
+            populations::set_downloads::set_viewers_download,
+        ),
         endpoint(&get, "/populations/{population}/sites", Operator, sites::list::list_sites),
         endpoint(
             &post,
@@ -124,6 +130,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/privacy/plan", Viewer, privacy::plan::plan),
         endpoint(&get, "/tasks/{id}/privacy", Viewer, privacy::statement::get_statement),
         endpoint(&get, "/populations/{population}/ledger", Viewer, privacy::ledger::list_ledger),
+    ];
+    of_work.into_iter().chain(access_endpoints()).collect()
+}
+
+/// Lists the endpoints about credentials, clients and organisations.
+fn access_endpoints() -> Vec<Endpoint> {
+    use Role::{Admin, Operator, PrivacyOfficer, System, Viewer};
+    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
+    vec![
         endpoint(&post, "/tokens", Operator, tokens::create::create_token),
         endpoint(&get, "/tokens", Viewer, tokens::list::list_tokens),
         endpoint(&delete, "/tokens/{id}", Operator, tokens::revoke::revoke_token),

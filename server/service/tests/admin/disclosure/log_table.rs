@@ -63,6 +63,7 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "tasks_cancelled",
             "token",
             "unit",
+            "viewers_download",
         ],
     ),
 ];

@@ -168,7 +168,11 @@ pub(super) const FIELDS: &[Row] = &[
     ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
     ("PopulationOverview", NotClients, &["active_tasks", "name"]),
     ("PopulationView", Shown, &["client_count"]),
-    ("PopulationView", NotClients, &["clients", "created_at", "delta", "epsilon", "name", "unit"]),
+    (
+        "PopulationView",
+        NotClients,
+        &["clients", "created_at", "delta", "epsilon", "name", "unit", "viewers_download"],
+    ),
     (
         "Problem",
         NotClients,
