@@ -228,6 +228,7 @@ fn problems() {
         retry_after_milliseconds: Some(1000),
         server_time: Some(fixtures::TIME),
         received_bytes: Some(65_536),
+        request_id: Some("5f3a9c0de1b24c8790aa31fe62d7b845".into()),
         ..Problem::new(ErrorCode::UploadOffsetMismatch, "the part begins at byte 0, but 65536 have arrived")
     };
     assert_message("problem_with_everything", &full);

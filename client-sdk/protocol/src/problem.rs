@@ -32,6 +32,9 @@ pub struct Problem {
     /// For an upload: the number of bytes that the coordinator has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes: Option<u64>,
+    /// The id of the request, by which the coordinator's operator finds it in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 impl Problem {
@@ -46,6 +49,18 @@ impl Problem {
             retry_after_milliseconds: None,
             server_time: None,
             received_bytes: None,
+            request_id: None,
+        }
+    }
+}
+
+/// The code and the detail. If the coordinator is at fault (status 500 or higher), also the id of the request.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.detail)?;
+        match &self.request_id {
+            Some(id) if self.status >= 500 => write!(f, " (request {id})"),
+            _ => Ok(()),
         }
     }
 }
@@ -115,6 +130,14 @@ impl<'de> Deserialize<'de> for ProblemCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_fault_of_the_coordinator_shows_the_id_of_its_request() {
+        let text = |code| Problem { request_id: Some("4f1c".into()), ..Problem::new(code, "no") }.to_string();
+        assert_eq!(text(ErrorCode::Internal), "internal: no (request 4f1c)");
+        assert_eq!(text(ErrorCode::TaskUnknown), "task_unknown: no");
+        assert_eq!(Problem::new(ErrorCode::Internal, "no").to_string(), "internal: no");
+    }
 
     #[test]
     fn a_code_of_tomorrow_is_read_with_its_disposition() {

@@ -23,7 +23,7 @@ pub enum TransportError {
     #[error("the client is not enrolled; enrol it first")]
     NotEnrolled,
     /// The coordinator refused the request and gave a reason.
-    #[error("{}: {}", .0.code, .0.detail)]
+    #[error("{0}")]
     Refused(Box<Problem>),
     /// No response arrived, or the connection broke.
     #[error("the coordinator cannot be reached: {0:?}")]

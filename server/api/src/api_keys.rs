@@ -21,6 +21,28 @@ pub struct ApiKeyView {
     pub revoked_at: Option<Timestamp>,
     /// When the key was created.
     pub created_at: Timestamp,
+    /// When the key was last used, to some minutes. Null if it was not used yet.
+    pub last_used_at: Option<Timestamp>,
+    /// When the key got its current secret; null if it still has the first one.
+    pub rotated_at: Option<Timestamp>,
+    /// When the secret before the last rotation stopped or stops being valid; null if the key was never rotated.
+    pub previous_valid_until: Option<Timestamp>,
+}
+
+/// The time, in seconds, for which an old secret stays valid unless the request says otherwise: one day.
+pub const OVERLAP_SECONDS: u64 = 86_400;
+/// The longest such time, in seconds: 30 days.
+pub const OVERLAP_SECONDS_MAX: u64 = 30 * 86_400;
+
+/// A request to give an API key a new secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotateApiKeyRequest {
+    /// The time for which the old secret stays valid, in seconds: 0 to 2,592,000 (30 days). Default: 86,400 (one day). Use 0 if
+    /// somebody else may have the secret.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[schema(maximum = 2_592_000_u64)]
+    pub overlap_seconds: Option<u64>,
 }
 
 /// A request to create an API key.
@@ -60,7 +82,7 @@ enum RoleWord {
     Admin,
 }
 
-/// A new API key with its secret. The secret is returned only in this response.
+/// An API key with its new secret. The secret is returned only in this response.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedApiKey {
     /// The key as `ID.SECRET`. Send it in the header `authorization: Bearer ID.SECRET`.

@@ -30,8 +30,18 @@ pub struct PopulationView {
     /// The delta of the budget. Null if `epsilon` is null.
     #[schema(value_type = Option<f64>)]
     pub delta: Option<Delta>,
+    /// Whether viewers and privacy officers may download the models of the population's tasks.
+    pub viewers_download: bool,
     /// When the population was created.
     pub created_at: Timestamp,
+}
+
+/// A change of who may download the models of a population's tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetDownloadsRequest {
+    /// Whether viewers and privacy officers may download them. Operators and admins always may.
+    pub viewers_download: bool,
 }
 
 /// Statistics about a population's clients.

@@ -43,6 +43,44 @@ pub struct SignedOutView {
     pub provider_url: String,
 }
 
+/// An open session of the console or the command line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OpenSessionView {
+    /// The public part of the session: 16 hexadecimal digits.
+    pub id: String,
+    /// `viewer`, `operator`, `privacy_officer` or `admin`.
+    pub role: String,
+    /// The public part of the API key that the session was started with; null if a person signed in.
+    pub api_key_id: Option<String>,
+    /// The display name of the session's API key; null if a person signed in.
+    pub api_key_name: Option<String>,
+    /// The person who signed in with an identity provider; null if an API key was used.
+    pub person: Option<PersonView>,
+    /// When the holder signed in.
+    pub created_at: Timestamp,
+    /// When the session was last used, to some minutes; null if it was not used yet.
+    pub last_used_at: Option<Timestamp>,
+    /// When the session expires.
+    pub expires_at: Timestamp,
+}
+
+/// A request to end all sessions of a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndSessionsRequest {
+    /// The name of the identity provider.
+    pub provider: String,
+    /// The person's id at the provider.
+    pub subject: String,
+}
+
+/// The end of a person's sessions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EndedSessionsView {
+    /// The number of sessions that ended.
+    pub ended: u64,
+}
+
 /// The identity providers of this coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProvidersView {

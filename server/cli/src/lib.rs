@@ -31,6 +31,7 @@ mod population;
 mod privacy;
 mod replace;
 mod serve;
+mod session;
 mod sessions;
 mod sign_in;
 mod simulate;
@@ -94,9 +95,12 @@ enum Command {
     /// Create, list and revoke enrolment tokens.
     #[command(subcommand)]
     Token(token::Command),
-    /// Create, list, revoke and recover API keys.
+    /// Create, list, rotate, revoke and recover API keys.
     #[command(subcommand)]
     Key(key::Command),
+    /// List and end the sessions of people and keys.
+    #[command(subcommand)]
+    Session(session::Command),
     /// Create, list and close organisations that share a coordinator.
     #[command(subcommand)]
     Organisation(organisation::Command),
@@ -170,6 +174,7 @@ impl Cli {
             Command::Site(command) => Box::pin(command.run()),
             Command::Token(command) => Box::pin(command.run()),
             Command::Key(command) => Box::pin(command.run()),
+            Command::Session(command) => Box::pin(command.run()),
             Command::Organisation(command) => Box::pin(command.run()),
             Command::Usage(args) => Box::pin(usage::run(args)),
             Command::Endorsement(command) => Box::pin(command.run()),

@@ -27,6 +27,8 @@ mod notifications;
 mod operator;
 mod photos;
 mod private;
+#[cfg(unix)]
+mod request_ids;
 mod rules;
 mod sampled;
 #[cfg(unix)]

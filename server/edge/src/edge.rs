@@ -12,7 +12,7 @@ use axum::{
 use folkmoot_protocol::{Problem, Timestamp};
 use tokio::sync::Semaphore;
 
-use super::{Budget, HttpLimits, Peer, Proxies, Throttle};
+use super::{Budget, HttpLimits, Peer, Proxies, RequestIds, Throttle};
 
 /// The total size, in bytes, of request bodies in progress from unauthenticated senders.
 const STRANGERS_BYTES_MAX: usize = 32 << 20;
@@ -41,13 +41,15 @@ pub struct Edge {
     pub enrolments: Semaphore,
     /// The only permit to run a CPU-intensive request, such as a privacy plan or a task check.
     pub computations: Arc<Semaphore>,
-    /// The proxies whose `x-forwarded-for` header is trusted.
+    /// The proxies whose headers `x-forwarded-for` and `x-request-id` are trusted.
     pub proxies: Arc<Proxies>,
+    /// Creates the ids of requests.
+    pub request_ids: Arc<RequestIds>,
 }
 
 impl Edge {
-    /// Creates the limits of a coordinator that has just started.
-    pub fn new(limits: &HttpLimits) -> Self {
+    /// Creates the limits of a coordinator that has just started. `request_id_key` must be random.
+    pub fn new(limits: &HttpLimits, request_id_key: [u8; 32]) -> Self {
         Self {
             strangers: Budget::new("unauthenticated_bodies", STRANGERS_BYTES_MAX),
             known: Budget::new("bodies", KNOWN_BYTES_MAX),
@@ -56,6 +58,7 @@ impl Edge {
             enrolments: Semaphore::new(ENROLMENTS_AT_A_TIME),
             computations: Arc::new(Semaphore::new(1)),
             proxies: limits.trusted_proxies.clone(),
+            request_ids: Arc::new(RequestIds::new(request_id_key, limits.trusted_proxies.clone())),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::{
     charged::Charged,
     downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,
+    last_uses::LastUses,
     noise::{Noises, Sabotage},
     signals::{Processes, Signal},
     sum_shapes::SumShapes,
@@ -64,6 +65,8 @@ pub struct Coordinator {
     pub crowds: Crowds,
     /// The usage and quotas of organisations.
     pub tenants: Tenants,
+    /// The latest uses of API keys and sessions.
+    pub last_uses: Arc<LastUses>,
     /// The limits of the retry window for clients that were not selected.
     pub retry_limits: RetryLimits,
     /// The last answers of tasks' own selections.
@@ -81,6 +84,7 @@ impl Coordinator {
         let storage = storage.into();
         Self {
             tenants: Tenants::new(storage.writers()),
+            last_uses: Arc::default(),
             storage,
             blobs,
             catalog: Catalog::default(),

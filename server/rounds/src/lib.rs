@@ -15,6 +15,7 @@ pub mod device;
 pub mod downstream;
 pub mod drivers;
 pub mod evaluation_views;
+pub mod last_uses;
 pub mod privacy;
 pub mod registry;
 pub mod signals;

@@ -15,10 +15,10 @@ use std::{
 
 pub use error::HostError;
 pub use first::DEFAULT_ORGANISATION;
-use first::{ensure_api_key, first_organisation};
+use first::{ensure_api_key, first_organisation, request_id_key};
 use folkmoot_committee::{HttpCommittee, MemberConfig};
 use folkmoot_edge::{
-    Edge, HttpLimits, Listener, ServeError, serve,
+    Edge, HttpLimits, Listener, Names, ServeError, serve,
     tls::{self, CertificateFiles, LiveCertificate, Reload},
 };
 use folkmoot_notification::{Channels, Deliveries, NotificationConfig, NotificationConfigError};
@@ -42,7 +42,7 @@ use tokio::{
 
 use crate::{
     data_folder::DataFolder,
-    http::{self, App, FirstRun, Names},
+    http::{self, App, FirstRun},
     metering, processes,
     stage::Stage,
     watch::Watch,
@@ -170,7 +170,7 @@ impl Host {
         metrics: Option<PrometheusHandle>,
     ) -> Result<Self, HostError> {
         let folder = DataFolder::open(&config.data)?;
-        let now = clock();
+        let (now, request_id_key) = (clock(), request_id_key(&chance));
         let (certificate, root_certificate) = certificate(&config, now)?;
         let listener = Listener::bind(config.listen, certificate.clone())?;
         let address = listener.address().map_err(ServeError::Listen)?;
@@ -203,7 +203,7 @@ impl Host {
             authenticator: Arc::new(Authenticator::new(now, &coordinator.storage)),
             clock: clock.clone(),
             limits: Arc::new(config.limits.clone()),
-            edge: Arc::new(Edge::new(&config.limits)),
+            edge: Arc::new(Edge::new(&config.limits, request_id_key)),
             metrics,
             started_at: now,
             listeners: Arc::default(),

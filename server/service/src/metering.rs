@@ -28,4 +28,7 @@ pub async fn settle(coordinator: &Coordinator, clock: &Clock) {
     if let Err(error) = coordinator.tenants.settle(&coordinator.storage, clock()).await {
         tracing::warn!(%error, "could not store what organisations use; the next attempt is in ten seconds");
     }
+    if let Err(error) = coordinator.last_uses.store(&coordinator.storage).await {
+        tracing::warn!(%error, "could not store when API keys and sessions were used; their next uses are stored");
+    }
 }

@@ -14,10 +14,10 @@ use std::{
 
 pub use error::ConfigError;
 use folkmoot_committee::MemberConfig;
-use folkmoot_edge::{HttpLimits, Proxies};
+use folkmoot_edge::{HttpLimits, Proxies, cors};
 use folkmoot_notification::NotificationConfig;
 use folkmoot_objects::{Objects, ObjectsError};
-use folkmoot_service::{host::HostConfig, http::cors};
+use folkmoot_service::host::HostConfig;
 use folkmoot_sign_in::SignInConfig;
 use folkmoot_telemetry::LogConfig;
 pub use limits::LimitsConfig;

@@ -25,12 +25,42 @@ pub struct ApiKeyRecord {
     pub expires_at: Option<Timestamp>,
     /// When the key was revoked; `None` if it is valid.
     pub revoked_at: Option<Timestamp>,
+    /// The last rotation; `None` if there was none.
+    pub rotation: Option<KeyRotation>,
+    /// When the key was last used, to some minutes; `None` if it was never used, or not since this is recorded.
+    pub used_at: Option<Timestamp>,
+}
+
+/// A change of a key's secret. The id stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRotation {
+    /// When the secret was changed.
+    pub at: Timestamp,
+    /// SHA-256 of the secret before.
+    pub previous_hash: [u8; 32],
+    /// When the secret before stops being valid.
+    pub previous_until: Timestamp,
 }
 
 impl ApiKeyRecord {
     /// Returns whether the key opens anything at `now`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|at| now < at)
+    }
+
+    /// Replaces the secret. The one before stays valid until `previous_until`, and one before that is forgotten.
+    pub(crate) fn rotated(self, secret_hash: [u8; 32], previous_until: Timestamp, now: Timestamp) -> Self {
+        let rotation = KeyRotation { at: now, previous_hash: self.secret_hash, previous_until };
+        Self { secret_hash, rotation: Some(rotation), ..self }
+    }
+
+    /// Returns whether the secret with this hash opens anything at `now`.
+    pub fn accepts(&self, secret_hash: [u8; 32], now: Timestamp) -> bool {
+        let is_previous =
+            |rotation: &KeyRotation| rotation.previous_hash == secret_hash && now < rotation.previous_until;
+        // These compare hashes of 256 random bits, so the timing of a comparison reveals nothing useful.
+        let is_right = self.secret_hash == secret_hash || self.rotation.as_ref().is_some_and(is_previous);
+        is_right && self.is_valid(now)
     }
 }
 
@@ -61,4 +91,22 @@ pub trait ApiKeyRepository {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError>;
+
+    /// Gives a key a new secret. The one before stays valid until `previous_until`, and the sessions that began with it
+    /// end then at the latest. Returns the changed key.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the organisation has no such key, or the key was revoked or has expired.
+    async fn rotate_api_key(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        secret_hash: [u8; 32],
+        previous_until: Timestamp,
+        now: Timestamp,
+    ) -> Result<ApiKeyRecord, StorageError>;
+
+    /// Records when keys were last used. Earlier times than the recorded ones, and unknown keys, change nothing. A power
+    /// failure may undo it.
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, Timestamp)]) -> Result<(), StorageError>;
 }

@@ -135,6 +135,12 @@ impl Act {
         }
     }
 
+    pub(crate) fn api_key_rotated(key: &ApiKeyRecord, previous_until: Timestamp) -> Self {
+        Self::new(key.organisation_id, "api_key.rotate", &key.id)
+            .with("name", &key.name)
+            .with("previous_until", previous_until.0)
+    }
+
     pub(crate) fn session_created(organisation_id: OrganisationId, session: &SessionRecord) -> Self {
         let act = Self::new(organisation_id, "session.create", &session.id);
         match &session.holder {
@@ -143,6 +149,28 @@ impl Act {
                 act.with("role", person.role.name()).with("expires_at", session.expires_at.0)
             }
         }
+    }
+
+    pub(crate) fn session_ended(organisation_id: OrganisationId, session: &SessionRecord) -> Self {
+        let act = Self::new(organisation_id, "session.end", &session.id);
+        match &session.holder {
+            SessionHolder::ApiKey(id) => act.with("api_key", id),
+            SessionHolder::Person(person) => act
+                .with("provider", &person.provider)
+                .with("subject", &person.subject)
+                .with("name", &person.name),
+        }
+    }
+
+    pub(crate) fn persons_sessions_ended(
+        organisation_id: OrganisationId,
+        provider: &str,
+        subject: &str,
+        sessions: u64,
+    ) -> Self {
+        Self::new(organisation_id, "session.end_all", subject)
+            .with("provider", provider)
+            .with("sessions_ended", sessions)
     }
 
     pub(crate) fn session_role_changed(
@@ -245,6 +273,17 @@ impl Act {
             Some(before.to_string()),
             Some(after.to_string()),
         )
+    }
+
+    pub(crate) fn viewers_download_set(
+        organisation_id: OrganisationId,
+        population: &impl ToString,
+        before: bool,
+        after: bool,
+    ) -> Self {
+        let [before, after] = [before, after].map(|may| Some(may.to_string()));
+        let act = Self::new(organisation_id, "population.set_downloads", population.to_string());
+        act.changed("viewers_download", before, after)
     }
 
     pub(crate) fn privacy_set(

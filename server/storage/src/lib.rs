@@ -33,7 +33,7 @@ pub mod test_support;
 mod token;
 mod token_id;
 
-pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository};
+pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, KeyRotation};
 pub use assignment::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
     DropReason, UpdateTraffic,

@@ -21,6 +21,8 @@ pub struct SessionRecord {
     pub expires_at: Timestamp,
     /// The next question to a person's identity provider; `None` if there is none.
     pub renewal: Option<RenewalRecord>,
+    /// When the session was last used, to some minutes; `None` if it was not used since this is recorded.
+    pub used_at: Option<Timestamp>,
 }
 
 /// The next question to an identity provider for a person's groups.
@@ -83,6 +85,32 @@ pub trait SessionRepository {
 
     /// Deletes a session, if it exists.
     async fn delete_session(&self, id: &str) -> Result<(), StorageError>;
+
+    /// Lists at most `limit` sessions of the organisation's keys and people that are open at `now`, newest first.
+    async fn open_sessions(
+        &self,
+        organisation_id: OrganisationId,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<SessionRecord>, StorageError>;
+
+    /// Ends a session of the organisation.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the organisation has no such session.
+    async fn end_session(&self, organisation_id: OrganisationId, id: &str) -> Result<(), StorageError>;
+
+    /// Ends all sessions of a person in the organisation, and returns their number.
+    async fn end_sessions_of_person(
+        &self,
+        organisation_id: OrganisationId,
+        provider: &str,
+        subject: &str,
+    ) -> Result<u64, StorageError>;
+
+    /// Records when sessions were last used. Earlier times than the recorded ones, and unknown sessions, change nothing. A
+    /// power failure may undo it.
+    async fn record_session_uses(&self, uses: &[(SessionId, Timestamp)]) -> Result<(), StorageError>;
 
     /// Records that a person was confirmed by an identity provider, but has no role. `person` is their name in the
     /// audit log.

@@ -18,15 +18,15 @@ use folkmoot_protocol::{
 };
 
 use crate::{
-    AcceptOutcome, AcceptedUpdate, Admission, ApiKeyRecord, ApiKeyRepository, AssignmentRecord,
+    AcceptOutcome, AcceptedUpdate, Admission, ApiKeyId, ApiKeyRecord, ApiKeyRepository, AssignmentRecord,
     AssignmentRepository, AuditRepository, CheckInRecord, CheckInRepository, ClientRecord, ClientRepository,
     CloseOutcome, CollectionCharge, DropReason, EndorsementRecord, EndorsementRepository, EnrolOutcome,
     EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository, LedgerSum,
     MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
     ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome,
-    RecordOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SecureRepository, SessionRecord,
-    SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter, TokenRecord,
-    TokenRepository, UpdateTraffic,
+    RecordOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SecureRepository, SessionId,
+    SessionRecord, SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter,
+    TokenRecord, TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. The methods behave the same in both cases.
@@ -105,6 +105,9 @@ ask! {
         api_key(id: &str) -> Option<ApiKeyRecord>;
         api_keys(organisation_id: OrganisationId) -> Vec<ApiKeyRecord>;
         revoke_api_key(organisation_id: OrganisationId, id: &str, now: Timestamp) -> ();
+        rotate_api_key(organisation_id: OrganisationId, id: &str, secret_hash: [u8; 32], previous_until: Timestamp, now: Timestamp)
+            -> ApiKeyRecord;
+        record_key_uses(uses: &[(ApiKeyId, Timestamp)]) -> ();
     }
     SessionRepository {
         create_session(session: &SessionRecord) -> ();
@@ -112,6 +115,10 @@ ask! {
         claim_renewal(id: &str, due: Timestamp, next: Timestamp) -> bool;
         renew_session(session: &SessionRecord, claim: Timestamp) -> ();
         delete_session(id: &str) -> ();
+        open_sessions(organisation_id: OrganisationId, now: Timestamp, limit: u32) -> Vec<SessionRecord>;
+        end_session(organisation_id: OrganisationId, id: &str) -> ();
+        end_sessions_of_person(organisation_id: OrganisationId, provider: &str, subject: &str) -> u64;
+        record_session_uses(uses: &[(SessionId, Timestamp)]) -> ();
         record_refused_person(organisation_id: OrganisationId, person: &str) -> ();
     }
     TokenRepository {

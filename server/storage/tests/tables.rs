@@ -47,6 +47,8 @@ async fn fill(url: &str) {
         created_at: Timestamp(0),
         expires_at: None,
         revoked_at: Some(Timestamp(3)),
+        rotation: None,
+        used_at: None,
     };
     storage.create_api_key(&key).await.unwrap();
     storage.close().await;

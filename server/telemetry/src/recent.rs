@@ -11,13 +11,16 @@ use folkmoot_rounds::clock::Clock;
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
+    span::{Attributes, Id},
 };
-use tracing_subscriber::{Layer, layer::Context};
+use tracing_subscriber::{Layer, layer::Context, registry::LookupSpan};
 
 /// The maximum number of log lines that are kept.
 const LINES_MAX: usize = 500;
 /// The maximum number of characters that are kept of each field.
 const CHARS_MAX: usize = 1_000;
+/// The field of a span that its lines get too.
+const REQUEST_ID: &str = "request_id";
 
 static LINES: Mutex<VecDeque<LogLineView>> = Mutex::new(VecDeque::new());
 
@@ -31,10 +34,21 @@ pub(super) struct Recent {
     pub(super) clock: Clock,
 }
 
-impl<S: Subscriber> Layer<S> for Recent {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recent {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let (Some(text), Some(span)) = (fields.0.remove(REQUEST_ID), context.span(id)) {
+            span.extensions_mut().insert(RequestId(text));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
+        let mut spans = context.event_scope(event).into_iter().flatten();
+        let id = spans.find_map(|span| span.extensions().get::<RequestId>().map(|id| id.0.clone()));
+        fields.0.extend(id.map(|id| (REQUEST_ID.to_owned(), id)));
         let line = LogLineView {
             at: (self.clock)(),
             level: event.metadata().level().to_string(),
@@ -49,6 +63,9 @@ impl<S: Subscriber> Layer<S> for Recent {
         lines.push_back(line);
     }
 }
+
+/// The request of a span.
+struct RequestId(String);
 
 #[derive(Default)]
 struct Fields(BTreeMap<String, String>);
@@ -77,6 +94,8 @@ mod tests {
         let clock: Clock = Arc::new(|| Timestamp(7));
         let subscriber = tracing_subscriber::registry().with(Recent { clock });
         tracing::subscriber::with_default(subscriber, || {
+            let span = tracing::error_span!("http", request_id = "4f1c", secret = "no");
+            let _inside = span.enter();
             for number in 0..LINES_MAX + 3 {
                 tracing::info!(number, who = "me", "line {number}");
             }
@@ -92,6 +111,11 @@ mod tests {
             (&*format!("line {}", LINES_MAX + 2), "INFO")
         );
         assert_eq!((newest.at, newest.fields["number"].clone()), (Timestamp(7), (LINES_MAX + 2).to_string()));
+        let own: Vec<&str> = newest.fields.keys().map(String::as_str).collect();
+        assert_eq!(
+            (own, newest.fields["request_id"].as_str()),
+            (vec!["number", "request_id", "who"], "4f1c")
+        );
         assert!(recent_lines().len() <= LINES_MAX);
     }
 }

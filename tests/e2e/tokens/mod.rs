@@ -137,6 +137,8 @@ async fn admin(deployment: &Deployment, storage: &SqlStorage) -> AdminClient {
         created_at: now(),
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     storage.create_api_key(&record).await.expect("a key can be stored");
     let certificate = deployment.http_settings().certificate_pem;

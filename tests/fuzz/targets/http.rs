@@ -75,6 +75,8 @@ impl World {
             secret_hash: key.secret_hash(),
             created_at: NOW,
             revoked_at: None,
+            rotation: None,
+            used_at: None,
         };
         storage.create_api_key(&record).await.expect("it is new");
         App {

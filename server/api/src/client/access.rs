@@ -5,7 +5,7 @@ use reqwest::Method;
 
 use super::{AdminClient, AdminError, request};
 use crate::{
-    api_keys::{ApiKeyView, CreatedApiKey},
+    api_keys::{ApiKeyView, CreatedApiKey, RotateApiKeyRequest},
     organisations::{
         ClosedOrganisationView, CreateOrganisationRequest, CreatedOrganisation, OrganisationView,
     },
@@ -104,6 +104,15 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn api_keys(&self) -> Result<Vec<ApiKeyView>, AdminError> {
         self.get("api-keys").await
+    }
+
+    /// Gives an API key a new secret, which only this response contains. The old one stays valid for `overlap_seconds`.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn rotate_api_key(&self, id: &str, overlap_seconds: u64) -> Result<CreatedApiKey, AdminError> {
+        let request = RotateApiKeyRequest { overlap_seconds: Some(overlap_seconds) };
+        self.send(&format!("api-keys/{}/rotate", request::segment(id)), &request).await
     }
 
     /// Revokes an API key. A key cannot revoke itself.

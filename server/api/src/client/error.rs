@@ -5,7 +5,7 @@ use folkmoot_protocol::{Disposition, ErrorCode, Problem};
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// The coordinator refused the request.
-    #[error("{}: {}", .0.code, .0.detail)]
+    #[error("{0}")]
     Refused(Box<Problem>),
     /// The coordinator cannot be reached, or the connection was lost.
     #[error("cannot reach the coordinator: {}", with_causes(.0))]

@@ -7,7 +7,8 @@ use reqwest::{Method, StatusCode};
 
 use super::{AdminClient, AdminError, request};
 use crate::session::{
-    CallerView, DeviceSignInRequest, DeviceSignInState, DeviceSignInView, ProvidersView, SignedOutView,
+    CallerView, DeviceSignInRequest, DeviceSignInState, DeviceSignInView, EndSessionsRequest,
+    EndedSessionsView, OpenSessionView, ProvidersView, SignedOutView,
 };
 
 /// The time by which the interval grows if the provider asks to slow down, in seconds (RFC 8628, section 3.5).
@@ -20,6 +21,35 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn me(&self) -> Result<CallerView, AdminError> {
         self.get("me").await
+    }
+
+    /// Lists the newest open sessions of the organisation's keys and people, at most 1,000.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn sessions(&self) -> Result<Vec<OpenSessionView>, AdminError> {
+        self.get("sessions").await
+    }
+
+    /// Ends a session of the organisation. `id` is its id or the beginning of its id.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn end_session(&self, id: &str) -> Result<(), AdminError> {
+        self.ask_nothing(Method::DELETE, &format!("sessions/{}", request::segment(id))).await
+    }
+
+    /// Ends all sessions of a person.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn end_sessions_of(
+        &self,
+        provider: &str,
+        subject: &str,
+    ) -> Result<EndedSessionsView, AdminError> {
+        let request = EndSessionsRequest { provider: provider.to_owned(), subject: subject.to_owned() };
+        self.send("sessions/end", &request).await
     }
 
     /// Lists the identity providers. Needs no key.

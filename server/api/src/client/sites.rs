@@ -1,11 +1,11 @@
-//! Requests about named sites.
+//! Requests about named sites, and the settings of populations that only admins change.
 
 use folkmoot_coordinator::ClientKind;
 use folkmoot_protocol::{ClientId, PopulationName};
 
 use super::{AdminClient, AdminError};
 use crate::{
-    populations::PopulationView,
+    populations::{PopulationView, SetDownloadsRequest},
     sites::{SetClientsRequest, SitesView},
 };
 
@@ -22,6 +22,19 @@ impl AdminClient {
         clients: ClientKind,
     ) -> Result<PopulationView, AdminError> {
         self.send(&format!("populations/{population}/clients"), &SetClientsRequest { clients }).await
+    }
+
+    /// Sets whether viewers may download the models of a population's tasks. Creates the population if it does not exist.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn set_viewers_download(
+        &self,
+        population: &PopulationName,
+        viewers_download: bool,
+    ) -> Result<PopulationView, AdminError> {
+        let request = SetDownloadsRequest { viewers_download };
+        self.send(&format!("populations/{population}/downloads"), &request).await
     }
 
     /// Lists at most `limit` sites of a population by name, those after the client `after` if one is given.

@@ -23,8 +23,14 @@ fn text(keys: &[ApiKeyView]) -> String {
             key.role.name().to_owned(),
             or_dash(key.expires_at.map(moment)),
             or_dash(key.revoked_at.map(moment)),
+            or_dash(key.last_used_at.map(moment)),
             moment(key.created_at),
+            or_dash(key.rotated_at.map(moment)),
+            or_dash(key.previous_valid_until.map(moment)),
         ]
     });
-    table(["KEY", "NAME", "ROLE", "EXPIRES", "REVOKED", "CREATED"], rows)
+    table(
+        ["KEY", "NAME", "ROLE", "EXPIRES", "REVOKED", "LAST USED", "CREATED", "ROTATED", "OLD SECRET UNTIL"],
+        rows,
+    )
 }

@@ -4,6 +4,7 @@ mod create;
 mod list;
 mod recover;
 mod revoke;
+mod rotate;
 
 use clap::Subcommand;
 
@@ -18,6 +19,8 @@ pub enum Command {
     List(CoordinatorArgs),
     /// Revoke an API key.
     Revoke(revoke::Args),
+    /// Give an API key a new secret. The old one stays valid for a while.
+    Rotate(rotate::Args),
     /// Create an admin key if all keys are lost, or a key of a privacy officer or the system. Stop the coordinator first.
     Recover(recover::Args),
 }
@@ -33,6 +36,7 @@ impl Command {
             Command::Create(args) => create::run(args).await,
             Command::List(args) => list::run(args).await,
             Command::Revoke(args) => revoke::run(args).await,
+            Command::Rotate(args) => rotate::run(args).await,
             Command::Recover(args) => Box::pin(recover::run(args)).await,
         }
     }

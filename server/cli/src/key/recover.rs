@@ -94,12 +94,24 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         created_at: now,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     let actor = Actor { by: "folkmoot key recover".into(), from: None, at: now };
     on_behalf_of(actor, storage.create_api_key(&record)).await.map_err(|error| failed(&error))?;
     storage.close().await;
     let ApiKeyRecord { id, name, role, expires_at, revoked_at, created_at, .. } = record;
-    let record = ApiKeyView { id, name, role, expires_at, revoked_at, created_at };
+    let record = ApiKeyView {
+        id,
+        name,
+        role,
+        expires_at,
+        revoked_at,
+        created_at,
+        last_used_at: None,
+        rotated_at: None,
+        previous_valid_until: None,
+    };
     let created = CreatedApiKey { api_key: key.to_string(), record };
     args.output.print(&created, |created| created.api_key.clone())
 }

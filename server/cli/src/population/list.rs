@@ -25,8 +25,9 @@ pub(super) fn text(populations: &[PopulationView]) -> String {
             population.unit.to_string(),
             or_dash(population.epsilon),
             or_dash(population.delta.map(|delta| format!("{delta:e}"))),
+            if population.viewers_download { "yes" } else { "no" }.to_owned(),
             moment(population.created_at),
         ]
     });
-    table(["POPULATION", "CLIENTS", "KIND", "UNIT", "EPSILON", "DELTA", "CREATED"], rows)
+    table(["POPULATION", "CLIENTS", "KIND", "UNIT", "EPSILON", "DELTA", "VIEWERS DOWNLOAD", "CREATED"], rows)
 }

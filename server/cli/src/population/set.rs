@@ -15,6 +15,10 @@ pub struct Args {
     /// be changed only before the first client enrols.
     #[arg(long, value_name = "crowd|sites")]
     clients: Option<ClientKind>,
+    /// Whether viewers and privacy officers may download the models of the population's tasks. Operators and admins always
+    /// may.
+    #[arg(long, value_name = "true|false")]
+    viewers_download: Option<bool>,
     /// The unit of privacy. It can be changed only before the first client enrols.
     #[arg(long, value_enum)]
     unit: Option<UnitArg>,
@@ -47,7 +51,7 @@ enum UnitArg {
     User,
 }
 
-/// Changes a population's privacy settings, and the kind of its clients.
+/// Changes a population's privacy settings, the kind of its clients, and who may download its models.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
@@ -60,10 +64,13 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let (epsilon, delta) = (args.epsilon, args.delta);
     let request = SetPrivacyRequest { unit, epsilon, delta, no_budget: args.no_budget, weaken: args.weaken };
     let kept = SetPrivacyRequest::default();
-    let set = match args.clients {
-        Some(clients) => Some(admin.set_client_kind(&args.population, clients).await?),
-        None => None,
-    };
+    let mut set = None;
+    if let Some(clients) = args.clients {
+        set = Some(admin.set_client_kind(&args.population, clients).await?);
+    }
+    if let Some(may_download) = args.viewers_download {
+        set = Some(admin.set_viewers_download(&args.population, may_download).await?);
+    }
     // Privacy settings and the kind of clients need different roles.
     let population = match set.filter(|_| request == kept) {
         Some(population) => population,

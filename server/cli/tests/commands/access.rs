@@ -1,5 +1,5 @@
-//! `folkmoot population …`, `folkmoot site …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …`, `folkmoot endorsement …`,
-//! `folkmoot audit …`, `folkmoot login`, `folkmoot whoami` and `folkmoot logout`
+//! `folkmoot population …`, `folkmoot site …`, `folkmoot token …`, `folkmoot key …`, `folkmoot session …`,
+//! `folkmoot organisation …`, `folkmoot endorsement …`, `folkmoot audit …`, `folkmoot login`, `folkmoot whoami` and `folkmoot logout`
 
 use super::Recorded;
 
@@ -20,6 +20,8 @@ pub const COMMANDS: &[Recorded] = &[
             "wards --clients sites",
             "digits --clients sites",
             "wards --clients many",
+            "digits --viewers-download false",
+            "digits --viewers-download true --json",
         ],
     ),
     ("site list", &["clinics", "clinics --limit 1 --json", "digits"]),
@@ -55,7 +57,10 @@ pub const COMMANDS: &[Recorded] = &[
             "robot --role owner",
         ],
     ),
+    ("key rotate", &["$KEY", "$KEY --overlap 0 --json", "robot --overlap 31d", "nothing"]),
     ("key revoke", &["$KEY", "$KEY --json", "nothing"]),
+    ("session list", &["", "--json", "--api-key nothing"]),
+    ("session end", &["000000000000000a", "--person ada --json", "--person nobody", "", "ffff"]),
     (
         "organisation create",
         &[

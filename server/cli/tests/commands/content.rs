@@ -29,7 +29,7 @@ use tempfile::TempDir;
 use super::{
     provider,
     rounds::{Fate, Story, check_in, client},
-    sites, tenants,
+    signed_in, sites, tenants,
 };
 
 /// The coordinator's clock, which stands still: 12:30 UTC on 31 January 2026.
@@ -192,6 +192,12 @@ async fn fill(host: &Host) -> Vec<(&'static str, String)> {
     let model = registry::create_model(&host.coordinator, organisation, onnx.into(), bytes_max, ago(60_000));
     let model = model.await.expect("the model can be trained");
     let system_key = tenants::fill(storage).await;
+    // Otherwise, the time of the test decides whether lists show that the first key is used.
+    let keys = storage.api_keys(organisation).await.expect(WORKS);
+    let used: Vec<_> =
+        keys.into_iter().filter(|key| key.name == "first key").map(|key| (key.id, NOW)).collect();
+    storage.record_key_uses(&used).await.expect(WORKS);
+    signed_in::fill(storage, organisation, "0000000000000002").await;
     let tasks = fill_tasks(storage, organisation, &model).await;
     let round = fill_rounds(storage, &tasks).await;
     for index in 3..CLIENTS - 1 {
@@ -256,6 +262,8 @@ async fn fill_access(storage: &Storage, organisation: OrganisationId) {
         created_at: ago(50_000 - number),
         expires_at: None,
         revoked_at: (number == 1).then(|| ago(2_000)),
+        rotation: None,
+        used_at: None,
     };
     for key in [key(1, "old dashboard", Role::Viewer), key(2, "robot", Role::Operator)] {
         storage.create_api_key(&key).await.expect(WORKS);

@@ -14,6 +14,7 @@ mod possessions;
 mod privacy;
 mod provider;
 mod rounds;
+mod signed_in;
 mod sites;
 mod task;
 mod tenants;

@@ -22,6 +22,8 @@ pub async fn fill(storage: &Storage) -> String {
         created_at: ago(50_000),
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     storage.create_api_key(&record).await.expect(WORKS);
     let used = Usage { requests: 1_200, received_bytes: 3_400_000, sent_bytes: 56_000_000, updates: 78 };

@@ -52,5 +52,8 @@ async function call(method: string, path: string, body?: string | Blob, signal?:
   const problem = (await answer.json().catch(() => null)) as Problem | null;
   if (answer.status === 401 && path !== '/session')
     signedOut('Your session has ended. Sign in again. Your unsaved input is kept as long as this page stays open.');
-  throw new ApiError(answer.status, problem?.code ?? 'unknown', problem?.detail ?? `The coordinator returned status ${answer.status}.`);
+  const detail = problem?.detail ?? `The coordinator returned status ${answer.status}.`;
+  // An operator finds the cause of a fault in the log by this id.
+  const id = answer.status >= 500 ? answer.headers.get('x-request-id') : null;
+  throw new ApiError(answer.status, problem?.code ?? 'unknown', id ? `${detail} (request ${id})` : detail);
 }

@@ -23,6 +23,7 @@ export type ModelPiece = S['ModelPieceView'];
 export type ModelSummary = S['ModelSummary'];
 export type Overview = S['OverviewView'];
 export type Population = S['PopulationView'];
+export type OpenSession = S['OpenSessionView'];
 export type Problem = S['Problem'];
 export type Providers = S['ProvidersView'];
 export type RevokedClient = S['RevokedClient'];

@@ -1,28 +1,17 @@
 import { useState } from 'preact/hooks';
 
 import { get, send } from '../api/client';
-import type { ApiKey, CreatedApiKey, CreatedToken, Token } from '../api/types';
+import type { CreatedToken, Token } from '../api/types';
 import { Action, Ago, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Table } from '../components';
 import { count, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
+import { Keys, ROLES } from './api-keys';
 import { AuditLog } from './audit-log';
 import { RevokeClient } from './revoke-client';
+import { Sessions } from './sessions';
 
-const ROLES: [string, string][] = [
-  ['viewer', 'can see everything but change nothing'],
-  ['operator', 'can also run tasks, upload models and create enrolment tokens'],
-  [
-    'privacy_officer',
-    'can see what viewers see, the API keys and the audit log, and raise privacy budgets. While there is one, nobody else can raise them',
-  ],
-  ['admin', 'can do what operators can, and create API keys, set privacy budgets and revoke clients'],
-];
-
-/** The roles of the keys that a privacy officer creates. */
-const OF_OFFICERS = ['viewer', 'privacy_officer'];
-
-/** Enrolment tokens, API keys, the revocation of clients, and the audit log. */
+/** Enrolment tokens, API keys, open sessions, the revocation of clients, and the audit log. */
 export default function AccessView() {
   return (
     <Page title="Access">
@@ -34,6 +23,7 @@ export default function AccessView() {
           <p class="note">Listing and creating API keys requires the key of an admin or a privacy officer.</p>
         </Card>
       )}
+      {may('admin') && <Sessions />}
       {may('admin') && <RevokeClient />}
       {may('privacy_officer') && <AuditLog />}
       <Card title="Roles">
@@ -244,116 +234,6 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
             : 'Anyone who finds this token, even years from now, can enrol with it until you revoke it.'}
         </p>
       )}
-      {error && <ErrorNote error={error} />}
-    </form>
-  );
-}
-
-function Keys() {
-  const data = useData('api-keys', (signal) => get<ApiKey[]>('/api-keys', signal));
-  const [made, setMade] = useState<CreatedApiKey>();
-  return (
-    <Card title="API keys" note="An API key lets a person or a program use this console, the command line and the API.">
-      <NewKey
-        made={(key) => {
-          setMade(key);
-          data.again();
-        }}
-      />
-      {made && <Secret name={`API key for ${made.record.name}`} value={made.api_key} />}
-      <Loaded data={data}>
-        {(keys) => (
-          <Table
-            caption="API keys"
-            rows={keys}
-            keyOf={(key) => key.id}
-            columns={[
-              { name: 'Key', show: (key) => <code>{key.id}</code> },
-              { name: 'Name', show: (key) => key.name },
-              { name: 'Role', show: (key) => words(key.role) },
-              { name: 'Created', show: (key) => <Ago at={key.created_at} /> },
-              { name: 'Expires', show: (key) => (key.expires_at ? <Ago at={key.expires_at} /> : 'never') },
-              {
-                name: 'State',
-                show: (key) =>
-                  key.revoked_at ? (
-                    <>
-                      revoked <Ago at={key.revoked_at} />
-                    </>
-                  ) : (
-                    stateOf(key)
-                  ),
-              },
-              {
-                name: 'Revoke',
-                show: (key) => (may('admin') || key.role === 'privacy_officer') && <RevokeKey apiKey={key} done={data.again} />,
-              },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Card>
-  );
-}
-
-function stateOf(key: ApiKey): string {
-  return key.expires_at && key.expires_at <= Date.now() ? 'expired' : 'in use';
-}
-
-function RevokeKey({ apiKey, done }: { apiKey: ApiKey; done: () => void }) {
-  if (apiKey.revoked_at) return null;
-  const confirm = {
-    title: `Revoke the key “${apiKey.name}”?`,
-    text: 'Everyone who uses it loses access at once, and their sessions end. This cannot be undone.',
-    word: 'Revoke the key',
-  };
-  return (
-    <Action kind="danger" act={() => send('DELETE', `/api-keys/${apiKey.id}`)} done={done} confirm={confirm}>
-      Revoke
-    </Action>
-  );
-}
-
-function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
-  const [name, setName] = useState('');
-  const [role, setRole] = useState('viewer');
-  const [days, setDays] = useState('');
-  const [error, setError] = useState<Error>();
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    try {
-      const body = { name, role, ...(days ? { expires_in_seconds: Math.round(Number(days) * 86_400) } : {}) };
-      made(await send<CreatedApiKey>('POST', '/api-keys', body));
-      setError(undefined);
-      setName('');
-    } catch (caught) {
-      setError(caught as Error);
-    }
-  };
-  return (
-    <form class="inline" onSubmit={(event) => void submit(event)}>
-      <Field label="Name">
-        {(field) => <input {...field} required value={name} onInput={(event) => setName(event.currentTarget.value)} />}
-      </Field>
-      <Field label="Role">
-        {(field) => (
-          <select {...field} value={role} onChange={(event) => setRole(event.currentTarget.value)}>
-            {ROLES.filter(([one]) => may('admin') || OF_OFFICERS.includes(one)).map(([one]) => (
-              <option key={one} value={one}>
-                {words(one)}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label="Days until it expires (empty: never)">
-        {(field) => (
-          <input {...field} type="number" min="0.01" step="any" value={days} onInput={(event) => setDays(event.currentTarget.value)} />
-        )}
-      </Field>
-      <Button type="submit" kind="primary">
-        Create a key
-      </Button>
       {error && <ErrorNote error={error} />}
     </form>
   );

@@ -4,6 +4,7 @@ import { Ago, Card, Empty, Link, Loaded, State, Table } from '../components';
 import { count } from '../format';
 import { IDLE_MILLISECONDS } from '../insight/use-facts';
 import { NEVER, useData, useEvery } from '../live';
+import { ModelDownload } from './model-download';
 
 const PAGE = 100;
 /** The maximum number of pages of tasks that are searched for a model. */
@@ -36,21 +37,24 @@ export function Lineage({ model }: { model: string }) {
                 { name: 'State', show: (task) => <State state={task.state} /> },
                 { name: 'Rounds committed', isNumber: true, show: (task) => count(task.rounds_committed) },
                 { name: 'Created', show: (task) => <Ago at={task.created_at} /> },
-                { name: 'Newest version', show: (task) => <Download task={task} /> },
+                {
+                  name: 'Newest version',
+                  show: (task) => (
+                    <ModelDownload
+                      task={task.id}
+                      population={task.population}
+                      version="latest"
+                      file={`${task.name}.onnx`}
+                      label={`Download ${task.name}`}
+                    />
+                  ),
+                },
               ]}
             />
           )
         }
       </Loaded>
     </Card>
-  );
-}
-
-function Download({ task }: { task: TaskSummary }) {
-  return (
-    <a href={`/v1/admin/tasks/${task.id}/versions/latest/model`} download={`${task.name}.onnx`} aria-label={`Download ${task.name}`}>
-      Download
-    </a>
   );
 }
 

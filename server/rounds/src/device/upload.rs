@@ -12,6 +12,7 @@ use folkmoot_storage::{
     CloseOutcome, DropReason,
 };
 use tokio::sync::OwnedMutexGuard;
+use tracing::Instrument;
 
 use super::own_assignment;
 use crate::{
@@ -307,10 +308,11 @@ async fn kept(
     }
     let shared = coordinator.clone();
     // A task of its own, which also holds the guard: it ends even if the client has gone.
-    let storing = tokio::spawn(async move {
+    let storing = async move {
         let stored = shared.ingest.keep(&mut update, logged).await;
         (guard, update, stored)
-    });
+    };
+    let storing = tokio::spawn(storing.in_current_span());
     let (guard, update, stored) = storing.await.map_err(|error| Refusal::internal(&error))?;
     stored.map_err(not_stored)?;
     Ok((guard, update))

@@ -59,3 +59,11 @@ async fn create_api_key(
     coordinator.storage.create_api_key(&record).await?;
     Ok(Some(key))
 }
+
+/// Draws the key of request ids from a stream of its own, so that the other draws of a seeded test stay the same.
+pub(super) fn request_id_key(chance: &ChaCha20Rng) -> [u8; 32] {
+    let (mut own, mut key) = (chance.clone(), [0; 32]);
+    own.set_stream(1);
+    own.fill_bytes(&mut key);
+    key
+}

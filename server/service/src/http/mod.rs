@@ -4,11 +4,9 @@
 mod admin;
 mod body;
 mod console;
-pub mod cors;
 mod device;
 mod draining;
 mod health;
-mod names;
 pub mod openapi;
 mod pages;
 pub mod problem;
@@ -21,12 +19,11 @@ pub(crate) use admin::api_keys::draw_key;
 pub(crate) use admin::tasks::pause_view::pause_view;
 pub use admin::{Endpoint, demo::FirstRun, endpoints};
 use axum::{Router, extract::DefaultBodyLimit, middleware};
-use folkmoot_edge::{Edge, HttpLimits};
+use folkmoot_edge::{Edge, HttpLimits, Names, cors, identify, request_span};
 use folkmoot_notification::Board;
 use folkmoot_protocol::Timestamp;
 use folkmoot_rounds::{clock::Clock, coordinator::Coordinator, device::Authenticator, drivers::DriverHealth};
 use folkmoot_sign_in::Providers;
-pub use names::Names;
 pub use readiness::EARLIEST;
 
 use crate::stage::Stage;
@@ -84,6 +81,7 @@ pub fn router(app: App) -> Router {
         .layer(DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(problem::panicked))
         .layer(middleware::from_fn_with_state(app.clone(), draining::close_connections))
-        .layer(TraceLayer::new_for_http())
+        .layer(TraceLayer::new_for_http().make_span_with(request_span))
+        .layer(middleware::from_fn_with_state(app.edge.request_ids.clone(), identify))
         .with_state(app)
 }

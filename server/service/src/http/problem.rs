@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
+use folkmoot_edge::RequestId;
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 
@@ -25,7 +26,8 @@ impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let Self(refusal) = self;
         metrics::counter!("folkmoot_refusals_total", "code" => refusal.code().as_str()).increment(1);
-        let problem = *refusal.0;
+        let mut problem = *refusal.0;
+        problem.request_id = RequestId::current().map(|id| id.to_string());
         tracing::debug!(code = %problem.code, detail = %problem.detail, "refused");
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&problem).expect("a problem document always serialises to JSON");

@@ -170,7 +170,7 @@ fn audience<'a>(app: &App, headers: &'a HeaderMap, protocol: u16) -> Result<Opti
     }
     required::<String>(headers, AUDIENCE)?;
     let audience = text(headers, AUDIENCE).unwrap_or_default();
-    app.names.check(audience).map(|()| Some(audience))
+    app.names.check(audience).map(|()| Some(audience)).map_err(Refusal)
 }
 
 /// Reads a header that must occur exactly once.

@@ -17,7 +17,7 @@ use super::{
 use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 26] = [
+const ACTS: [(&str, Option<&str>); 30] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
@@ -33,6 +33,7 @@ const ACTS: [(&str, Option<&str>); 26] = [
     ("POST /tasks/{id}/roll-back", Some("task.roll_back")),
     ("POST /tasks/{id}/endorsement", Some("task.endorse")),
     ("POST /populations/{population}/clients", Some("population.set_clients")),
+    ("POST /populations/{population}/downloads", Some("population.set_downloads")),
     ("POST /populations/{population}/privacy", Some("population.set_privacy")),
     ("POST /privacy/plan", None),
     ("POST /tokens", Some("token.create")),
@@ -40,6 +41,9 @@ const ACTS: [(&str, Option<&str>); 26] = [
     ("POST /tokens/{id}/revoke-clients", Some("token.revoke_clients")),
     ("POST /api-keys", Some("api_key.create")),
     ("DELETE /api-keys/{id}", Some("api_key.revoke")),
+    ("POST /api-keys/{id}/rotate", Some("api_key.rotate")),
+    ("DELETE /sessions/{id}", Some("session.end")),
+    ("POST /sessions/end", Some("session.end_all")),
     ("POST /clients/{id}/revoke", Some("client.revoke")),
     // These are in the log of that organisation; `organisations` and `quotas` test them.
     ("POST /organisations", None),
@@ -108,6 +112,7 @@ async fn what_an_operator_does_is_in_the_log() {
 async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     let population: PopulationName = "digits".parse().unwrap();
     admin.set_client_kind(&"clinics".parse().unwrap(), ClientKind::Sites).await.unwrap();
+    admin.set_viewers_download(&"clinics".parse().unwrap(), false).await.unwrap();
     let kept = admin.create_model(model()).await.unwrap();
     let privacy = SetPrivacyRequest { unit: Some(Unit::User), ..SetPrivacyRequest::default() };
     admin.set_population_privacy(&"people".parse().unwrap(), &privacy).await.unwrap();
@@ -130,6 +135,10 @@ async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     let first = running.host.first_api_key.clone().unwrap();
     let session = sign_in.json(&serde_json::json!({ "api_key": first })).send().await.unwrap();
     assert!(session.status().is_success());
+    let open = admin.sessions().await.unwrap();
+    admin.end_session(&open[0].id).await.unwrap();
+    assert_eq!(admin.end_sessions_of("example", "ada").await.unwrap().ended, 0);
+    let rotated = admin.rotate_api_key(&key.record.id, 60).await.unwrap();
     admin.revoke_api_key(&key.record.id).await.unwrap();
-    vec![first, one.token, other.token, key.api_key]
+    vec![first, one.token, other.token, key.api_key, rotated.api_key]
 }

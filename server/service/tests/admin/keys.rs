@@ -1,3 +1,4 @@
+use folkmoot_api::api_keys::ApiKeyView;
 use folkmoot_protocol::{ErrorCode, Role, Timestamp};
 use folkmoot_rounds::{clock::system_clock, credential::Credential};
 use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository};
@@ -59,5 +60,60 @@ async fn a_key_is_valid_until_it_expires() {
         assert_eq!(code, ErrorCode::MalformedRequest);
         assert!(detail.contains("expires_in_seconds"), "{detail}");
     }
+    running.host.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_rotated_key_has_a_new_secret_and_the_old_one_for_a_while() {
+    let running = start().await;
+    let admin = running.admin();
+    let old = admin.create_api_key("dashboard", Role::Viewer).await.unwrap();
+    let works = async |key: &str| running.client(key).models().await.is_ok();
+
+    let new = admin.rotate_api_key("dashboard", 3_600).await.unwrap();
+    assert_ne!(new.api_key, old.api_key);
+    assert!(works(&old.api_key).await && works(&new.api_key).await);
+    let ApiKeyView { rotated_at, previous_valid_until, .. } = new.record.clone();
+    assert_eq!(previous_valid_until.unwrap().0 - rotated_at.unwrap().0, 3_600_000);
+    let unchanged = ApiKeyView { rotated_at, previous_valid_until, ..old.record.clone() };
+    assert_eq!(new.record, unchanged, "the id, the name, the role and the expiry stay");
+
+    // A secret that somebody else may have ends at once.
+    let newest = admin.rotate_api_key(&old.record.id, 0).await.unwrap();
+    assert!(works(&newest.api_key).await);
+    assert!(!works(&new.api_key).await && !works(&old.api_key).await);
+    admin.revoke_api_key(&old.record.id).await.unwrap();
+    for (id, seconds, reason) in
+        [(old.record.id.as_str(), 0, "no valid API key"), ("first key", 2_592_001, "0 to 2592000")]
+    {
+        let (_, detail) = refused(admin.rotate_api_key(id, seconds).await);
+        assert!(detail.contains(reason), "{detail}");
+    }
+    running.host.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_last_use_of_a_key_is_shown() {
+    let running = start().await;
+    let admin = running.admin();
+    let created = admin.create_api_key("dashboard", Role::Viewer).await.unwrap();
+    let used = async || {
+        let (coordinator, id) = (&running.host.coordinator, &created.record.id);
+        coordinator.last_uses.store(&coordinator.storage).await.unwrap();
+        let keys = admin.api_keys().await.unwrap();
+        keys.into_iter().find(|key| key.id == *id).unwrap().last_used_at
+    };
+    assert_eq!(used().await, None);
+    let viewer = running.client(&created.api_key);
+    viewer.models().await.unwrap();
+    // The coordinator may be storing the use itself just now.
+    let mut first = used().await;
+    while first.is_none() {
+        first = used().await;
+    }
+    assert!(first.unwrap() >= created.record.created_at);
+    // A use shortly after it writes nothing.
+    viewer.models().await.unwrap();
+    assert_eq!(used().await, first);
     running.host.stop().await.unwrap();
 }

@@ -41,6 +41,8 @@ async fn with_a_privacy_officer_no_admin_raises_a_budget() {
     assert_eq!(code, ErrorCode::RoleInsufficient);
     let (code, _) = refused(admin.revoke_api_key(&first.record.id).await);
     assert_eq!(code, ErrorCode::RoleInsufficient);
+    let (code, _) = refused(admin.rotate_api_key(&first.record.id, 0).await);
+    assert_eq!(code, ErrorCode::RoleInsufficient);
     set(&officer, None).await.unwrap();
     running.host.stop().await.unwrap();
 }
@@ -64,6 +66,7 @@ async fn a_privacy_officer_reads_and_runs_nothing() {
     let second = officer.create_api_key("deputy", Role::PrivacyOfficer).await.unwrap();
     let of_admin = &admin.api_keys().await.unwrap()[0].id;
     assert_eq!(refused(officer.revoke_api_key(of_admin).await).0, ErrorCode::RoleInsufficient);
+    assert_eq!(refused(officer.rotate_api_key(of_admin, 0).await).0, ErrorCode::RoleInsufficient);
     running.client(&second.api_key).revoke_api_key(&first.record.id).await.unwrap();
     assert_eq!(refused(officer.tasks(super::tasks::newest()).await).0, ErrorCode::ApiKeyInvalid);
     running.host.stop().await.unwrap();

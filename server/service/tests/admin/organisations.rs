@@ -33,6 +33,8 @@ pub(super) async fn system_administrator(running: &Running) -> AdminClient {
         created_at: now,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     storage.create_api_key(&record).await.unwrap();
     running.client(&key.to_string())

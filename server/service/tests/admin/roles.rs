@@ -54,6 +54,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("GET /tasks/{id}/privacy", "viewer"),
             ("GET /populations/{population}/ledger", "viewer"),
             ("POST /populations/{population}/clients", "admin"),
+            ("POST /populations/{population}/downloads", "admin"),
             ("GET /populations/{population}/sites", "operator"),
             ("POST /populations/{population}/privacy", "privacy_officer"),
             ("POST /tokens", "operator"),
@@ -65,6 +66,10 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /api-keys", "privacy_officer"),
             ("GET /api-keys", "privacy_officer"),
             ("DELETE /api-keys/{id}", "privacy_officer"),
+            ("POST /api-keys/{id}/rotate", "privacy_officer"),
+            ("GET /sessions", "admin"),
+            ("DELETE /sessions/{id}", "admin"),
+            ("POST /sessions/end", "admin"),
             ("GET /clients/{id}", "admin"),
             ("POST /clients/{id}/revoke", "admin"),
             ("GET /usage", "viewer"),
@@ -77,6 +82,39 @@ fn every_endpoint_has_the_role_that_is_wanted() {
         .map(|(endpoint, role)| (endpoint.to_owned(), role)),
     );
     assert_eq!(served, wanted);
+}
+
+#[tokio::test]
+async fn a_population_keeps_its_models_from_those_who_only_read() {
+    let running = start().await;
+    let admin = running.admin();
+    let kept = admin.create_model(super::model()).await.unwrap();
+    let task = admin.create_task(super::description(), kept.model, false).await.unwrap();
+    let mut clients = Vec::new();
+    for role in [Role::Viewer, Role::PrivacyOfficer, Role::Operator] {
+        clients.push(running.client(&admin.create_api_key("reader", role).await.unwrap().api_key));
+    }
+    let may = async || {
+        let mut may = Vec::new();
+        for client in &clients {
+            may.push(match client.download_model(task.id, None, None).await {
+                Ok(_) => true,
+                Err(error) => {
+                    assert_eq!(error.code(), Some(ErrorCode::RoleInsufficient), "{error}");
+                    false
+                }
+            });
+        }
+        may
+    };
+    assert_eq!(may().await, [true, true, true], "as before this setting");
+    let population = task.description.population.clone();
+    assert!(!admin.set_viewers_download(&population, false).await.unwrap().viewers_download);
+    assert!(!admin.populations().await.unwrap()[0].viewers_download);
+    assert_eq!(may().await, [false, false, true]);
+    admin.set_viewers_download(&population, true).await.unwrap();
+    assert_eq!(may().await, [true, true, true]);
+    running.host.stop().await.unwrap();
 }
 
 /// Tries every endpoint with every role, without a key, with a device's signature, and with unknown, revoked and expired
@@ -101,6 +139,8 @@ async fn the_gate_stands_before_every_endpoint() {
         created_at: Timestamp(1),
         expires_at: Some(Timestamp(2)),
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     running.host.coordinator.storage.create_api_key(&record).await.unwrap();
     let invalid = [keys["unknown"].clone(), revoked.api_key, expired.to_string()];

@@ -12,7 +12,7 @@ use folkmoot_sign_in::{
 use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
-use super::{Running, start_with};
+use super::{Running, refused, start_with};
 
 /// A coordinator with the identity provider `example`, and a browser.
 struct World {
@@ -216,4 +216,47 @@ async fn a_provider_that_is_down_leads_back_with_a_reason() {
     world.issuer.set_key_document("no JSON".into());
     let answer = world.get("/v1/admin/sign-in/example", "").await;
     assert_eq!(location(&answer), "/console/?refused=identity_provider_unavailable");
+}
+
+#[tokio::test]
+async fn an_admin_ends_the_sessions_of_a_person_at_once() {
+    let world = world().await;
+    let admin = world.running.admin();
+    let mut cookies = Vec::new();
+    for name in ["Ada Lovelace", "Ada", "Eve"] {
+        let begun = world.begin().await;
+        let subject = if name == "Eve" { "eve" } else { "ada" };
+        world.confirm(&begun, |claims| (claims["name"], claims["sub"]) = (name.into(), subject.into()));
+        cookies.push(session_of(&world.come_back(&begun, &begun.cookie).await));
+    }
+    let status = async |number: usize| world.get("/v1/admin/tasks", &cookies[number]).await.status();
+    assert_eq!([status(0).await, status(1).await, status(2).await], [StatusCode::OK; 3]);
+
+    let open = admin.sessions().await.unwrap();
+    let mut people: Vec<_> = open.iter().filter_map(|session| session.person.clone()).collect();
+    people.sort_by(|one, other| one.name.cmp(&other.name));
+    let names: Vec<_> = people.iter().map(|person| (person.name.as_str(), person.subject.as_str())).collect();
+    assert_eq!(names, [("Ada", "ada"), ("Ada Lovelace", "ada"), ("Eve", "eve")]);
+    assert!(open.iter().all(|session| session.role == "operator" && session.api_key_id.is_none()));
+    let stranger = super::organisations::system_administrator(&world.running).await;
+    let other = stranger.create_organisation("hospital".parse().unwrap()).await.unwrap();
+    let other = world.running.client(&other.first_key.api_key);
+    assert_eq!(other.sessions().await.unwrap(), []);
+    assert_eq!(refused(other.end_session(&open[0].id).await).0, ErrorCode::ResourceUnknown);
+    assert_eq!(other.end_sessions_of("example", "ada").await.unwrap().ended, 0);
+
+    let of_eve =
+        open.iter().find(|session| session.person.as_ref().is_some_and(|person| person.name == "Eve"));
+    admin.end_session(&of_eve.unwrap().id[..8]).await.unwrap();
+    assert_eq!([status(0).await, status(2).await], [StatusCode::OK, StatusCode::UNAUTHORIZED]);
+    assert_eq!(admin.end_sessions_of("example", "ada").await.unwrap().ended, 2);
+    assert_eq!([status(0).await, status(1).await], [StatusCode::UNAUTHORIZED; 2]);
+    assert_eq!(admin.sessions().await.unwrap(), []);
+    let records = world.records().await;
+    let [one, all] = &records[records.len() - 2..] else { panic!("{records:?}") };
+    assert_eq!(
+        (one.action.as_str(), all.action.as_str(), all.subject.as_str()),
+        ("session.end", "session.end_all", "ada")
+    );
+    assert!(one.changes.iter().any(|change| change.after.as_deref() == Some("eve")), "{one:?}");
 }

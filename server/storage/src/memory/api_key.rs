@@ -5,7 +5,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, StorageError, audit::Act};
+use crate::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionHolder, StorageError, audit::Act};
 
 #[async_trait]
 impl ApiKeyRepository for MemoryStorage {
@@ -49,6 +49,41 @@ impl ApiKeyRepository for MemoryStorage {
         let key = state.api_keys.get_mut(id).filter(|key| key.organisation_id == organisation_id);
         key.ok_or(StorageError::NotFound("API key"))?.revoked_at.get_or_insert(now);
         state.record(|| Act::new(organisation_id, "api_key.revoke", id))
+    }
+
+    async fn rotate_api_key(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        secret_hash: [u8; 32],
+        previous_until: Timestamp,
+        now: Timestamp,
+    ) -> Result<ApiKeyRecord, StorageError> {
+        check_moment(now)?;
+        check_moment(previous_until)?;
+        let mut state = self.lock();
+        let key = state.api_keys.get_mut(id).filter(|key| key.organisation_id == organisation_id);
+        let key = key.filter(|key| key.is_valid(now)).ok_or(StorageError::NotFound("API key"))?;
+        *key = key.clone().rotated(secret_hash, previous_until, now);
+        let key = key.clone();
+        for session in state.sessions.values_mut() {
+            if matches!(&session.holder, SessionHolder::ApiKey(of) if of == id) {
+                session.expires_at = session.expires_at.min(previous_until);
+            }
+        }
+        state.record(|| Act::api_key_rotated(&key, previous_until))?;
+        Ok(key)
+    }
+
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, Timestamp)]) -> Result<(), StorageError> {
+        uses.iter().try_for_each(|(_, at)| check_moment(*at))?;
+        let mut state = self.lock();
+        for (id, at) in uses {
+            if let Some(key) = state.api_keys.get_mut(id) {
+                key.used_at = key.used_at.max(Some(*at));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -112,6 +112,7 @@ impl State {
             organisation_id,
             name: name.clone(),
             clients: ClientKind::Crowd,
+            viewers_download: true,
             privacy: PopulationPrivacy::default(),
             created_at: now,
         };

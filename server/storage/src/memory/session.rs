@@ -1,8 +1,10 @@
+use std::cmp::Reverse;
+
 use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
-use crate::{SessionHolder, SessionRecord, SessionRepository, StorageError, audit::Act};
+use crate::{SessionHolder, SessionId, SessionRecord, SessionRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl SessionRepository for MemoryStorage {
@@ -62,6 +64,70 @@ impl SessionRepository for MemoryStorage {
         let Some(session) = state.sessions.remove(id) else { return Ok(()) };
         let organisation_id = state.organisation_of(&session)?;
         state.record(|| Act::new(organisation_id, "session.delete", id))
+    }
+
+    async fn open_sessions(
+        &self,
+        organisation_id: OrganisationId,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<SessionRecord>, StorageError> {
+        check_moment(now)?;
+        let state = self.lock();
+        let is_open = |session: &&SessionRecord| {
+            let is_valid = match &session.holder {
+                SessionHolder::ApiKey(id) => state.api_keys.get(id).is_some_and(|key| key.is_valid(now)),
+                SessionHolder::Person(_) => true,
+            };
+            let of = state.organisation_of(session);
+            session.expires_at > now && is_valid && of.is_ok_and(|of| of == organisation_id)
+        };
+        let mut open: Vec<SessionRecord> = state.sessions.values().filter(is_open).cloned().collect();
+        // The sessions are already in id order, and the stable sort keeps that order for equal times.
+        open.sort_by_key(|session| Reverse(session.created_at));
+        open.truncate(limit as usize);
+        Ok(open)
+    }
+
+    async fn end_session(&self, organisation_id: OrganisationId, id: &str) -> Result<(), StorageError> {
+        let mut state = self.lock();
+        let session = state.sessions.get(id).cloned().ok_or(StorageError::NotFound("session"))?;
+        if state.organisation_of(&session)? != organisation_id {
+            return Err(StorageError::NotFound("session"));
+        }
+        state.sessions.remove(id);
+        state.record(|| Act::session_ended(organisation_id, &session))
+    }
+
+    async fn end_sessions_of_person(
+        &self,
+        organisation_id: OrganisationId,
+        provider: &str,
+        subject: &str,
+    ) -> Result<u64, StorageError> {
+        let mut state = self.lock();
+        let before = state.sessions.len();
+        state.sessions.retain(|_, session| match &session.holder {
+            SessionHolder::ApiKey(_) => true,
+            SessionHolder::Person(person) => {
+                (person.organisation_id, person.provider.as_str(), person.subject.as_str())
+                    != (organisation_id, provider, subject)
+            }
+        });
+        let ended = (before - state.sessions.len()) as u64;
+        state.record(|| Act::persons_sessions_ended(organisation_id, provider, subject, ended))?;
+        Ok(ended)
+    }
+
+    async fn record_session_uses(&self, uses: &[(SessionId, Timestamp)]) -> Result<(), StorageError> {
+        uses.iter().try_for_each(|(_, at)| check_moment(*at))?;
+        let mut state = self.lock();
+        for (id, at) in uses {
+            if let Some(session) = state.sessions.get_mut(id) {
+                session.used_at = session.used_at.max(Some(*at));
+            }
+        }
+        Ok(())
     }
 
     async fn record_refused_person(

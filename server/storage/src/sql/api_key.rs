@@ -10,7 +10,7 @@ use super::{
     population::check_open,
     transaction::in_transaction,
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, StorageError, audit::Act};
+use crate::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, KeyRotation, StorageError, audit::Act};
 
 #[async_trait]
 impl ApiKeyRepository for SqlStorage {
@@ -59,6 +59,50 @@ impl ApiKeyRepository for SqlStorage {
             record(connection, self.dialect, || Act::new(organisation_id, "api_key.revoke", id)).await
         })
     }
+
+    async fn rotate_api_key(
+        &self,
+        organisation_id: OrganisationId,
+        id: &str,
+        secret_hash: [u8; 32],
+        previous_until: Timestamp,
+        now: Timestamp,
+    ) -> Result<ApiKeyRecord, StorageError> {
+        const SELECT: &str = "SELECT * FROM api_keys WHERE organisation_id = $1 AND id = $2";
+        const UPDATE: &str = "UPDATE api_keys SET secret_hash = $2, rotated_at = $3, previous_hash = $4, \
+             previous_until = $5 WHERE id = $1";
+        const SESSIONS: &str =
+            "UPDATE sessions SET expires_at = $2 WHERE api_key_id = $1 AND expires_at > $2";
+        in_transaction!(self, |connection| {
+            let select = self.dialect.locked(SELECT, Lock::Update, "api_keys");
+            let query = sqlx::query(select).bind(organisation_id.to_string()).bind(id);
+            let row = query.fetch_optional(&mut *connection).await?;
+            let key = row.as_ref().map(api_key_of).transpose()?.filter(|key| key.is_valid(now));
+            let key = key.ok_or(StorageError::NotFound("API key"))?.rotated(secret_hash, previous_until, now);
+            let query = sqlx::query(UPDATE)
+                .bind(id)
+                .bind(key.secret_hash.to_vec())
+                .bind(moment(now)?)
+                .bind(key.rotation.as_ref().map(|rotation| rotation.previous_hash.to_vec()))
+                .bind(moment(previous_until)?);
+            query.execute(&mut *connection).await?;
+            let query = sqlx::query(SESSIONS).bind(id).bind(moment(previous_until)?);
+            query.execute(&mut *connection).await?;
+            record(connection, self.dialect, || Act::api_key_rotated(&key, previous_until)).await?;
+            Ok(key)
+        })
+    }
+
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, Timestamp)]) -> Result<(), StorageError> {
+        const UPDATE: &str =
+            "UPDATE api_keys SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)";
+        in_transaction!(self, begin_unsynced, |connection| {
+            for (id, at) in uses {
+                sqlx::query(UPDATE).bind(id).bind(moment(*at)?).execute(&mut *connection).await?;
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Stores a new key, and records it in the audit log.
@@ -100,5 +144,14 @@ fn api_key_of(row: &AnyRow) -> Result<ApiKeyRecord, StorageError> {
         created_at: columns.moment("created_at")?,
         expires_at: columns.optional_moment("expires_at")?,
         revoked_at: columns.optional_moment("revoked_at")?,
+        rotation: match columns.optional_moment("rotated_at")? {
+            Some(at) => Some(KeyRotation {
+                at,
+                previous_hash: columns.hash("previous_hash")?,
+                previous_until: columns.moment("previous_until")?,
+            }),
+            None => None,
+        },
+        used_at: columns.optional_moment("used_at")?,
     })
 }

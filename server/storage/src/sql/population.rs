@@ -134,3 +134,29 @@ pub(super) async fn check_open(
         row.map(|row| Columns::new(&row, "organisation").optional_moment("closed_at")).transpose()?;
     if closed_at.flatten().is_some() { Err(StorageError::OrganisationClosed) } else { Ok(()) }
 }
+
+impl SqlStorage {
+    /// Sets whether viewers may download the models of a population's tasks.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the organisation has no such population.
+    pub async fn set_viewers_download(
+        &self,
+        organisation_id: OrganisationId,
+        name: &PopulationName,
+        may_download: bool,
+    ) -> Result<(), StorageError> {
+        const UPDATE: &str =
+            "UPDATE populations SET viewers_download = $1 WHERE organisation_id = $2 AND name = $3";
+        in_transaction!(self, |connection| {
+            let select = self.dialect.locked(POPULATION, Lock::Update, "populations");
+            let query = sqlx::query(select).bind(organisation_id.to_string()).bind(name.as_str());
+            let row = query.fetch_optional(&mut *connection).await?;
+            let before = population_of(&row.ok_or(StorageError::NotFound("population"))?)?.viewers_download;
+            let query = sqlx::query(UPDATE).bind(i64::from(may_download));
+            query.bind(organisation_id.to_string()).bind(name.as_str()).execute(&mut *connection).await?;
+            let act = || Act::viewers_download_set(organisation_id, name, before, may_download);
+            record(connection, self.dialect, act).await
+        })
+    }
+}

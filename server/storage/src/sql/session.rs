@@ -11,7 +11,8 @@ use super::{
     transaction::in_transaction,
 };
 use crate::{
-    PersonRecord, RenewalRecord, SessionHolder, SessionRecord, SessionRepository, StorageError, audit::Act,
+    PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository, StorageError,
+    audit::Act,
 };
 
 #[async_trait]
@@ -115,6 +116,61 @@ impl SessionRepository for SqlStorage {
         })
     }
 
+    async fn open_sessions(
+        &self,
+        organisation_id: OrganisationId,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<SessionRecord>, StorageError> {
+        const SELECT: &str = "SELECT sessions.* FROM sessions LEFT JOIN api_keys ON api_keys.id = sessions.api_key_id \
+             WHERE COALESCE(sessions.organisation_id, api_keys.organisation_id) = $1 AND sessions.expires_at > $2 \
+             AND api_keys.revoked_at IS NULL AND (api_keys.expires_at IS NULL OR api_keys.expires_at > $2) \
+             ORDER BY sessions.created_at DESC, sessions.id LIMIT $3";
+        let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(moment(now)?);
+        let rows = query.bind(i64::from(limit)).fetch_all(&self.reader).await?;
+        rows.iter().map(session_of).collect()
+    }
+
+    async fn end_session(&self, organisation_id: OrganisationId, id: &str) -> Result<(), StorageError> {
+        const DELETE: &str = "DELETE FROM sessions WHERE id = $1 RETURNING *";
+        in_transaction!(self, |connection| {
+            if organisation(connection, id).await? != Some(organisation_id) {
+                return Err(StorageError::NotFound("session"));
+            }
+            let row = sqlx::query(DELETE).bind(id).fetch_optional(&mut *connection).await?;
+            let session = session_of(&row.ok_or(StorageError::NotFound("session"))?)?;
+            record(connection, self.dialect, || Act::session_ended(organisation_id, &session)).await
+        })
+    }
+
+    async fn end_sessions_of_person(
+        &self,
+        organisation_id: OrganisationId,
+        provider: &str,
+        subject: &str,
+    ) -> Result<u64, StorageError> {
+        const DELETE: &str =
+            "DELETE FROM sessions WHERE organisation_id = $1 AND provider = $2 AND subject = $3";
+        in_transaction!(self, |connection| {
+            let query = sqlx::query(DELETE).bind(organisation_id.to_string()).bind(provider).bind(subject);
+            let ended = query.execute(&mut *connection).await?.rows_affected();
+            let act = || Act::persons_sessions_ended(organisation_id, provider, subject, ended);
+            record(connection, self.dialect, act).await?;
+            Ok(ended)
+        })
+    }
+
+    async fn record_session_uses(&self, uses: &[(SessionId, Timestamp)]) -> Result<(), StorageError> {
+        const UPDATE: &str =
+            "UPDATE sessions SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)";
+        in_transaction!(self, begin_unsynced, |connection| {
+            for (id, at) in uses {
+                sqlx::query(UPDATE).bind(id).bind(moment(*at)?).execute(&mut *connection).await?;
+            }
+            Ok(())
+        })
+    }
+
     async fn record_refused_person(
         &self,
         organisation_id: OrganisationId,
@@ -170,5 +226,6 @@ fn session_of(row: &AnyRow) -> Result<SessionRecord, StorageError> {
             }
             _ => None,
         },
+        used_at: columns.optional_moment("used_at")?,
     })
 }

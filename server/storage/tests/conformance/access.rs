@@ -2,8 +2,8 @@
 
 use folkmoot_protocol::{OrganisationId, Role, Timestamp, UserKey};
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, PersonRecord, PopulationRepository, RenewalRecord, SessionHolder,
-    SessionRecord, SessionRepository, Storage, StorageError, TokenRecord, TokenRepository,
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SessionHolder, SessionRecord, SessionRepository,
+    Storage, StorageError, TokenRecord, TokenRepository,
 };
 
 use super::{
@@ -50,6 +50,8 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
         created_at,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     let [old, new] = [key(Role::Viewer, NOW), key(Role::Admin, later(1))];
     storage.create_api_key(&new).await?;
@@ -70,7 +72,7 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
 }
 
 /// Creates an admin key in the fixture's organisation.
-async fn admin_key(storage: &Storage, fixture: &Fixture) -> Result<ApiKeyRecord, StorageError> {
+pub(super) async fn admin_key(storage: &Storage, fixture: &Fixture) -> Result<ApiKeyRecord, StorageError> {
     let key = ApiKeyRecord {
         id: fresh_name(),
         organisation_id: fixture.organisation_id,
@@ -80,6 +82,8 @@ async fn admin_key(storage: &Storage, fixture: &Fixture) -> Result<ApiKeyRecord,
         created_at: NOW,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     storage.create_api_key(&key).await?;
     Ok(key)
@@ -128,117 +132,54 @@ pub(super) async fn of_admins_that_revoke_each_other_one_stays(
     Ok(())
 }
 
-pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Result<(), StorageError> {
-    let fixture = Fixture::new(storage).await?;
-    let key = ApiKeyRecord {
-        id: fresh_name(),
-        organisation_id: fixture.organisation_id,
-        name: "console".into(),
-        role: Role::Viewer,
-        secret_hash: [1; 32],
-        created_at: NOW,
-        expires_at: None,
-        revoked_at: None,
-    };
+pub(super) async fn a_rotated_key_has_two_secrets_for_a_while(storage: &Storage) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let organisation = fixture.organisation_id;
+    let first = admin_key(storage, &fixture).await?;
     let session = |ends| SessionRecord {
         id: fresh_name(),
-        holder: SessionHolder::ApiKey(key.id.clone()),
+        holder: SessionHolder::ApiKey(first.id.clone()),
         secret_hash: [2; 32],
         created_at: NOW,
         expires_at: later(ends),
         renewal: None,
+        used_at: None,
     };
-    let [short, long] = [session(1), session(100)];
-    let without_key = storage.create_session(&short).await;
-    assert!(matches!(without_key, Err(StorageError::NotFound("API key"))), "{without_key:?}");
-    storage.create_api_key(&key).await?;
+    let [short, long] = [session(3), session(100)];
     storage.create_session(&short).await?;
     storage.create_session(&long).await?;
-    let taken = storage.create_session(&long).await;
-    assert!(matches!(taken, Err(StorageError::NameTaken("session"))), "{taken:?}");
-    assert_eq!(storage.session(&short.id).await?, Some(short.clone()));
-    // A later sign-in deletes expired sessions.
-    let next = SessionRecord { created_at: later(2), ..session(50) };
-    storage.create_session(&next).await?;
-    assert_eq!(storage.session(&short.id).await?, None);
-    assert_eq!(storage.session(&long.id).await?, Some(long.clone()));
-    storage.delete_session(&long.id).await?;
-    storage.delete_session(&long.id).await?;
-    assert_eq!(storage.session(&long.id).await?, None);
-    assert_eq!(storage.session(&next.id).await?, Some(next));
+    let foreign = storage.rotate_api_key(other.organisation_id, &first.id, [3; 32], later(9), later(1)).await;
+    assert!(matches!(foreign, Err(StorageError::NotFound("API key"))), "{foreign:?}");
+
+    let rotated = storage.rotate_api_key(organisation, &first.id, [3; 32], later(9), later(1)).await?;
+    assert_eq!(storage.api_key(&first.id).await?, Some(rotated.clone()));
+    let accepted =
+        |key: &ApiKeyRecord, at| [[2; 32], [3; 32], [4; 32]].map(|hash| key.accepts(hash, later(at)));
+    assert_eq!(accepted(&rotated, 8), [true, true, false]);
+    assert_eq!(accepted(&rotated, 9), [false, true, false]);
+    assert_eq!(storage.session(&short.id).await?, Some(short), "it ends before the old secret");
+    assert_eq!(storage.session(&long.id).await?, Some(SessionRecord { expires_at: later(9), ..long }));
+
+    // Another rotation within the overlap forgets the oldest secret.
+    let again = storage.rotate_api_key(organisation, &first.id, [4; 32], later(10), later(5)).await?;
+    assert_eq!(accepted(&again, 6), [false, true, true]);
+    assert_eq!(again, ApiKeyRecord { secret_hash: [4; 32], rotation: again.rotation.clone(), ..first });
+    admin_key(storage, &fixture).await?;
+    storage.revoke_api_key(organisation, &again.id, later(6)).await?;
+    let revoked = storage.rotate_api_key(organisation, &again.id, [5; 32], later(9), later(7)).await;
+    assert!(matches!(revoked, Err(StorageError::NotFound("API key"))), "{revoked:?}");
     Ok(())
 }
 
-pub(super) async fn a_person_has_a_session_without_a_key(storage: &Storage) -> Result<(), StorageError> {
+pub(super) async fn the_last_use_of_a_key_is_recorded(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
-    let person = |organisation_id| PersonRecord {
-        organisation_id,
-        provider: "example".into(),
-        subject: "248289761001".into(),
-        name: "Zoë".into(),
-        role: Role::Operator,
-    };
-    let session = |organisation_id| SessionRecord {
-        id: fresh_name(),
-        holder: SessionHolder::Person(person(organisation_id)),
-        secret_hash: [2; 32],
-        created_at: NOW,
-        expires_at: later(100),
-        renewal: None,
-    };
-    let one = session(fixture.organisation_id);
-    storage.create_session(&one).await?;
-    assert_eq!(storage.session(&one.id).await?, Some(one.clone()));
-    storage.delete_session(&one.id).await?;
-    assert_eq!(storage.session(&one.id).await?, None);
-    let nowhere = storage.create_session(&session(OrganisationId::from_random_bytes(fresh()))).await;
-    assert!(matches!(nowhere, Err(StorageError::NotFound("organisation"))), "{nowhere:?}");
-    Ok(())
-}
-
-pub(super) async fn a_session_is_renewed_once_at_a_time(storage: &Storage) -> Result<(), StorageError> {
-    let fixture = Fixture::new(storage).await?;
-    let person = PersonRecord {
-        organisation_id: fixture.organisation_id,
-        provider: "example".into(),
-        subject: "248289761001".into(),
-        name: "Zoë".into(),
-        role: Role::Operator,
-    };
-    let renewal = RenewalRecord { at: later(10), confirmed_until: later(20), sealed_token: vec![0, 255, 1] };
-    let session = SessionRecord {
-        id: fresh_name(),
-        holder: SessionHolder::Person(person.clone()),
-        secret_hash: [2; 32],
-        created_at: NOW,
-        expires_at: later(100),
-        renewal: Some(renewal.clone()),
-    };
-    storage.create_session(&session).await?;
-    assert_eq!(storage.session(&session.id).await?, Some(session.clone()));
-    assert!(!storage.claim_renewal(&session.id, later(9), later(11)).await?, "it is not due");
-    assert!(storage.claim_renewal(&session.id, later(10), later(11)).await?);
-    assert!(!storage.claim_renewal(&session.id, later(10), later(11)).await?, "another one has claimed it");
-    assert!(!storage.claim_renewal(&fresh_name(), later(10), later(11)).await?);
-    let claimed = RenewalRecord { at: later(11), ..renewal };
-    let claimed = SessionRecord { renewal: Some(claimed), ..session.clone() };
-    assert_eq!(storage.session(&session.id).await?, Some(claimed));
-
-    let renewed = SessionRecord {
-        holder: SessionHolder::Person(PersonRecord { name: "Zoe".into(), role: Role::Viewer, ..person }),
-        renewal: Some(RenewalRecord { at: later(30), confirmed_until: later(40), sealed_token: Vec::new() }),
-        ..session.clone()
-    };
-    let late = storage.renew_session(&renewed, later(12)).await;
-    assert!(matches!(late, Err(StorageError::NotFound("session"))), "another claim followed: {late:?}");
-    storage.renew_session(&renewed, later(11)).await?;
-    assert_eq!(storage.session(&session.id).await?, Some(renewed.clone()));
-    let last = SessionRecord { expires_at: later(50), renewal: None, ..renewed };
-    storage.renew_session(&last, later(30)).await?;
-    assert_eq!(storage.session(&session.id).await?, Some(last.clone()));
-    storage.delete_session(&session.id).await?;
-    let ended = storage.renew_session(&last, later(30)).await;
-    assert!(matches!(ended, Err(StorageError::NotFound("session"))), "{ended:?}");
+    let key = admin_key(storage, &fixture).await?;
+    let uses = |at| [(fresh_name(), later(at)), (key.id.clone(), later(at))];
+    for (at, recorded) in [(5, 5), (3, 5), (6, 6)] {
+        storage.record_key_uses(&uses(at)).await?;
+        let used_at = storage.api_key(&key.id).await?.and_then(|key| key.used_at);
+        assert_eq!(used_at, Some(later(recorded)), "a use at {at}");
+    }
     Ok(())
 }
 

@@ -52,6 +52,8 @@ fn key_of(organisation_id: OrganisationId, role: Role) -> ApiKeyRecord {
         created_at: NOW,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     }
 }
 
@@ -66,6 +68,31 @@ fn endorsement_of(task: &TaskRecord) -> EndorsementRecord {
     }
 }
 
+async fn act_on_keys(
+    storage: &Storage,
+    first: &ApiKeyRecord,
+    second: &ApiKeyRecord,
+) -> Result<(), StorageError> {
+    storage.create_api_key(first).await?;
+    storage.create_api_key(second).await?;
+    storage.rotate_api_key(second.organisation_id, &second.id, [7; 32], later(1), NOW).await?;
+    storage.record_key_uses(&[(first.id.clone(), NOW)]).await?;
+    storage.revoke_api_key(second.organisation_id, &second.id, NOW).await
+}
+
+async fn act_on_sessions(
+    storage: &Storage,
+    id: OrganisationId,
+    session: &SessionRecord,
+) -> Result<(), StorageError> {
+    storage.create_session(session).await?;
+    storage.delete_session(&session.id).await?;
+    storage.create_session(session).await?;
+    storage.end_session(id, &session.id).await?;
+    storage.end_sessions_of_person(id, "example", "eve").await?;
+    storage.record_refused_person(id, "oidc:example:eve (Eve)").await
+}
+
 pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let id = fixture.organisation_id;
@@ -78,6 +105,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         created_at: NOW,
         expires_at: later(60),
         renewal: None,
+        used_at: None,
     };
     let model = ModelRecord {
         name: None,
@@ -91,12 +119,8 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
     let (token, task) = (fixture.token_record(), fixture.task_record());
     let endorsement = endorsement_of(&task);
     on_behalf_of(somebody(), async {
-        storage.create_api_key(&first).await?;
-        storage.create_api_key(&second).await?;
-        storage.revoke_api_key(id, &second.id, NOW).await?;
-        storage.create_session(&session).await?;
-        storage.delete_session(&session.id).await?;
-        storage.record_refused_person(id, "oidc:example:eve (Eve)").await?;
+        act_on_keys(storage, &first, &second).await?;
+        act_on_sessions(storage, id, &session).await?;
         fixture.set_privacy(PopulationPrivacy { unit: Unit::User, budget: None }, None).await?;
         fixture.set_privacy(PopulationPrivacy::default(), None).await?;
         storage.create_token(&token).await?;
@@ -119,9 +143,13 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         [
             "api_key.create",
             "api_key.create",
+            "api_key.rotate",
             "api_key.revoke",
             "session.create",
             "session.delete",
+            "session.create",
+            "session.end",
+            "session.end_all",
             "session.refuse",
             "population.set_privacy",
             "population.set_privacy",
@@ -135,14 +163,13 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
             "task.set_state",
             "task.roll_back",
         ],
-        "a client's enrolment and a model that is there already are no acts"
+        "a key's use, a client's enrolment and a model that is there already are no acts"
     );
     let authors = records.iter().map(|record| (record.by.clone(), record.from.clone(), record.at));
     let Actor { by, from, at } = somebody();
     assert!(authors.into_iter().all(|author| author == (by.clone(), from.clone(), at)));
-    let paused = &records[15];
-    let change = &paused.changes[0];
-    let [before, after] = [&change.before, &change.after].map(|value| value.as_deref());
+    let paused = &records[19];
+    let [before, after] = [&paused.changes[0].before, &paused.changes[0].after].map(|value| value.as_deref());
     assert_eq!((paused.subject.clone(), before, after), (task.id.to_string(), Some("draft"), Some("paused")));
     Ok(())
 }

@@ -20,6 +20,7 @@ mod races;
 mod races_of_rounds;
 mod rounds;
 mod secure;
+mod sessions;
 mod sites;
 mod tasks;
 mod usage;
@@ -49,9 +50,12 @@ cases! {
     access::an_api_key_is_stored_and_revoked,
     access::the_last_key_of_an_admin_stays,
     access::of_admins_that_revoke_each_other_one_stays,
-    access::a_session_is_stored_until_it_ends,
-    access::a_person_has_a_session_without_a_key,
-    access::a_session_is_renewed_once_at_a_time,
+    access::a_rotated_key_has_two_secrets_for_a_while,
+    access::the_last_use_of_a_key_is_recorded,
+    sessions::a_session_is_stored_until_it_ends,
+    sessions::a_person_has_a_session_without_a_key,
+    sessions::a_session_is_renewed_once_at_a_time,
+    sessions::the_open_sessions_of_an_organisation_are_listed_and_ended,
     access::a_token_is_stored_and_revoked,
     access::a_number_that_sql_cannot_hold_is_refused,
     enrolments::a_client_enrols_once_by_its_key,
@@ -61,6 +65,7 @@ cases! {
     lineage::a_revoked_client_closes_its_token,
     lineage::a_token_is_revoked_with_its_clients,
     lineage::no_client_outlives_a_token_that_is_revoked_with_its_clients,
+    sites::who_downloads_models_is_a_setting,
     sites::sites_have_the_names_of_their_tokens,
     sites::what_a_site_does_is_recorded,
     users::a_token_names_its_user_where_users_are_protected,

@@ -9,6 +9,21 @@ use folkmoot_storage::{
 
 use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
 
+pub(super) async fn who_downloads_models_is_a_setting(storage: &Storage) -> Result<(), StorageError> {
+    let Ok(database) = storage.database() else { return Ok(()) };
+    let fixture = Fixture::new(storage).await?;
+    let (organisation, population) = (fixture.organisation_id, &fixture.population);
+    for may_download in [true, false, true] {
+        database.set_viewers_download(organisation, population, may_download).await?;
+        let stored = storage.population(organisation, population).await?;
+        assert_eq!(stored.map(|record| record.viewers_download), Some(may_download));
+    }
+    let unknown = "nobody".parse().expect("it is a population's name");
+    let refused = database.set_viewers_download(organisation, &unknown, false).await;
+    assert!(matches!(refused, Err(StorageError::NotFound("population"))), "{refused:?}");
+    Ok(())
+}
+
 pub(super) async fn sites_have_the_names_of_their_tokens(storage: &Storage) -> Result<(), StorageError> {
     let Ok(database) = storage.database() else { return Ok(()) };
     let fixture = Fixture::new(storage).await?;

@@ -135,6 +135,8 @@ impl World {
             created_at: Timestamp(self.chance.below(3)),
             expires_at: self.chance.one_of(&[None, Some(Timestamp(9))]),
             revoked_at: None,
+            rotation: None,
+            used_at: None,
         };
         let _ = same!(self, create_api_key(&key));
         if self.chance.happens(10) {
@@ -142,6 +144,12 @@ impl World {
             let other = name(self.chance.below(4));
             let _ = same!(self, revoke_token_and_clients(organisation_id, &other, self.now));
             let _ = same!(self, revoke_api_key(organisation_id, &id, self.now));
+        }
+        if self.chance.happens(10) {
+            let until = Timestamp(self.now.0 + self.chance.below(9));
+            let _ = same!(self, rotate_api_key(organisation_id, &id, [8; 32], until, self.now));
+            let uses = [(name(self.chance.below(4)), Timestamp(self.chance.below(self.now.0 + 1)))];
+            let _ = same!(self, record_key_uses(&uses));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlencode
 
 from ..errors import BadOptionError
-from . import files, looks, views
+from . import files, looks, signed_in, views
 from .connection import Connection
 from .filling import filled
 from .looking import Looking, segment, task_path
@@ -262,9 +262,33 @@ class Admin(Uploading, Looking, Waiting):
         """Lists API keys, the oldest first, without their secrets."""
         return self._listed(views.ApiKeyView, "api-keys")
 
+    def rotate_api_key(self, key_id: str, *, overlap_seconds: int = 86_400) -> views.CreatedApiKey:
+        """Gives an API key a new secret, which is shown only once. The old secret stays valid for `overlap_seconds`: 0 to
+        2,592,000 (30 days). Use 0 if somebody else may have it.
+        """
+        answer = self._connection.ask(
+            "POST", f"api-keys/{segment(key_id)}/rotate", {"overlap_seconds": overlap_seconds}
+        )
+        return filled(views.CreatedApiKey, answer)
+
     def revoke_api_key(self, key_id: str) -> None:
         """Revokes an API key. A key cannot revoke itself, so there is always an admin left."""
         self._connection.ask("DELETE", f"api-keys/{segment(key_id)}")
+
+    def sessions(self) -> list[signed_in.OpenSessionView]:
+        """Lists the newest open sessions of the organisation's keys and people, at most 1,000. Requires an admin's key."""
+        return self._listed(signed_in.OpenSessionView, "sessions")
+
+    def end_session(self, session_id: str) -> None:
+        """Ends a session of a key or a person at once. Requires an admin's key."""
+        self._connection.ask("DELETE", f"sessions/{segment(session_id)}")
+
+    def end_sessions_of(self, provider: str, subject: str) -> signed_in.EndedSessionsView:
+        """Ends all sessions of a person at once. `subject` is the person's id at the identity provider. Requires an
+        admin's key.
+        """
+        body = {"provider": provider, "subject": subject}
+        return filled(signed_in.EndedSessionsView, self._connection.ask("POST", "sessions/end", body))
 
     def organisations(self) -> list[looks.OrganisationView]:
         """Lists the organisations that share the coordinator, the oldest first. Requires a system key."""

@@ -23,7 +23,7 @@ _REMEDIES = {
 
 class AdminRefusedError(RefusedError):
     """The coordinator refused an operator's request. The text has the error code, the coordinator's explanation, the
-    request and, if there is one, a remedy.
+    request and, if there is one, a remedy. If the coordinator is at fault, it also has the id of the request.
     """
 
     def __init__(self, place: str, status: int, problem: Mapping[str, Any]) -> None:
@@ -38,6 +38,9 @@ class AdminRefusedError(RefusedError):
         """The coordinator's error code as text, even if this version does not know it."""
         self.detail = str(problem.get("detail", ""))
         """The coordinator's explanation."""
+        request_id = problem.get("request_id")
+        self.request_id: str | None = None if request_id is None else str(request_id)
+        """The id of the request, by which the coordinator's operator finds it in the log."""
         wait = problem.get("retry_after_milliseconds")
         self.retry_after_seconds: float | None = None if wait is None else float(wait) / 1000
         """Seconds to wait before the next request, if the coordinator says so."""
@@ -49,5 +52,6 @@ class AdminRefusedError(RefusedError):
         """The advice on what to do about the refusal, if there is any."""
         if self.remedy is None and self.disposition is Disposition.RETRY:
             self.remedy = "try again later"
-        words = f"{self.code_text}: {self.detail} ({place})"
+        named = f"{place}, request {self.request_id}" if self.request_id and status >= 500 else place
+        words = f"{self.code_text}: {self.detail} ({named})"
         super().__init__(words if self.remedy is None else f"{words}; {self.remedy}", code)

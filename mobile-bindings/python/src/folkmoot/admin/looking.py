@@ -62,6 +62,14 @@ class Looking:
         answer = self._connection.ask("POST", f"populations/{segment(population)}/clients", {"clients": clients})
         return filled(views.PopulationView, answer)
 
+    def set_viewers_download(self, population: str, viewers_download: bool) -> views.PopulationView:
+        """Sets whether viewers and privacy officers may download the models of a population's tasks. Requires an admin's
+        key. A population that does not exist is created.
+        """
+        body = {"viewers_download": viewers_download}
+        answer = self._connection.ask("POST", f"populations/{segment(population)}/downloads", body)
+        return filled(views.PopulationView, answer)
+
     def sites(self, population: str, *, limit: int = 100, after: str | None = None) -> looks.SitesView:
         """Returns at most `limit` (1 to 100) named sites of a population, by name, those after the client `after`."""
         query: dict[str, object] = {"limit": limit} if after is None else {"limit": limit, "after": after}

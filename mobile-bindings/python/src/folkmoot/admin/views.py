@@ -248,6 +248,7 @@ class PopulationView(TypedDict):
     unit: str
     epsilon: float | None
     delta: float | None
+    viewers_download: bool
     created_at: int
 
 
@@ -382,6 +383,9 @@ class ApiKeyView(TypedDict):
     created_at: int
     expires_at: int | None
     revoked_at: int | None
+    last_used_at: int | None
+    rotated_at: int | None
+    previous_valid_until: int | None
 
 
 class CreatedApiKey(TypedDict):

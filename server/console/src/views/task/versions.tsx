@@ -6,6 +6,7 @@ import { Action, Ago, Button, Card, Loaded, Table } from '../../components';
 import { count, number, percent } from '../../format';
 import { useData } from '../../live';
 import { may } from '../../session';
+import { ModelDownload } from '../model-download';
 import { Difference } from './difference';
 
 const PAGE = 20;
@@ -55,13 +56,13 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                 {
                   name: 'ONNX',
                   show: (version) => (
-                    <a
-                      href={`/v1/admin/tasks/${task.id}/versions/${version.number}/model`}
-                      download={`version-${version.number}.onnx`}
-                      aria-label={`Download version ${version.number}`}
-                    >
-                      Download
-                    </a>
+                    <ModelDownload
+                      task={task.id}
+                      population={String(task.description['population'])}
+                      version={version.number}
+                      file={`version-${version.number}.onnx`}
+                      label={`Download version ${version.number}`}
+                    />
                   ),
                 },
                 ...(may('operator') && task.state === 'paused'

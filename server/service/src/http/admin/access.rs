@@ -144,13 +144,19 @@ pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<C
 async fn bearer_caller(app: &App, credential: &Credential) -> Result<Caller, Refusal> {
     let refusal = match key(&app.coordinator.storage, credential, (app.clock)()).await {
         Err(refusal) if refusal.code() == ErrorCode::ApiKeyInvalid => refusal,
-        key => return Ok(key?.into()),
+        key => return Ok(used(app, key?)),
     };
     let Some(record) = app.coordinator.storage.session(&credential.id).await? else { return Err(refusal) };
     match renewed_caller(app, credential, record).await?.1 {
         caller if caller.who.is_person() => Ok(caller),
         _ => Err(refusal),
     }
+}
+
+/// Notes that a valid key is used, and returns its holder.
+fn used(app: &App, key: ApiKeyRecord) -> Caller {
+    app.coordinator.last_uses.note_key(&key, (app.clock)());
+    key.into()
 }
 
 /// Finds a key and verifies its secret; revoked and expired keys are rejected.
@@ -166,11 +172,10 @@ pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<
         )
     };
     let record = storage.api_key(&key.id).await?.ok_or_else(invalid)?;
-    // This compares hashes of 256 random bits, so the comparison's timing reveals nothing useful.
-    if record.secret_hash != key.secret_hash() || !record.is_valid(now) {
-        return Err(invalid());
+    match record.accepts(key.secret_hash(), now) {
+        true => Ok(record),
+        false => Err(invalid()),
     }
-    Ok(record)
 }
 
 /// Finds a session and its holder, and renews the session if that is due.
@@ -190,6 +195,7 @@ async fn renewed_caller(
     check_open(app, session, &record)?;
     let record = renewal::renewed(app, session, record).await?;
     let caller = holder(app, &record).await?;
+    app.coordinator.last_uses.note_session(&record, (app.clock)());
     Ok((record, caller))
 }
 
@@ -219,7 +225,7 @@ async fn holder(app: &App, record: &SessionRecord) -> Result<Caller, Refusal> {
     let caller = match &record.holder {
         SessionHolder::ApiKey(id) => {
             let key = app.coordinator.storage.api_key(id).await?;
-            key.filter(|key| key.is_valid((app.clock)())).map(Caller::from)
+            key.filter(|key| key.is_valid((app.clock)())).map(|key| used(app, key))
         }
         SessionHolder::Person(person) => {
             app.providers.get(&person.provider).map(|_| Caller::person(person.clone()))

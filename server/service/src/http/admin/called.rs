@@ -5,7 +5,7 @@ use folkmoot_protocol::{BlobDigest, ClientId, DisplayName, ErrorCode, Organisati
 use folkmoot_rounds::{credential::is_id, refusal::Refusal};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, ClientRecord, ModelRecord, ModelRepository, OrganisationRecord,
-    TaskRecord, TaskRepository, TokenRecord, TokenRepository,
+    SessionRecord, SessionRepository, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
 };
 
 use super::access::Caller;
@@ -164,6 +164,21 @@ pub async fn api_key_id(app: &App, caller: &Caller, text: &str) -> Result<String
         found: key.id,
     };
     only_one("API key", ErrorCode::ResourceUnknown, text, keys.into_iter().map(candidate))
+}
+
+/// Finds an open session of the caller's organisation, and returns its id. Sessions have no names.
+pub async fn session_id(app: &App, caller: &Caller, text: &str) -> Result<String, Refusal> {
+    if is_id(text) {
+        return Ok(text.to_owned());
+    }
+    let sessions = app.coordinator.storage.open_sessions(caller.organisation_id, (app.clock)(), ROWS_MAX);
+    let candidate = |session: SessionRecord| Candidate {
+        id: session.id.clone(),
+        name: None,
+        is_over: false,
+        found: session.id,
+    };
+    only_one("session", ErrorCode::ResourceUnknown, text, sessions.await?.into_iter().map(candidate))
 }
 
 /// Finds a model of the caller's organisation, and returns its digest.

@@ -45,7 +45,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn one_computes_at_a_time() {
-        let edge = Edge::new(&HttpLimits::default());
+        let edge = Edge::new(&HttpLimits::default(), [1; 32]);
         let all = (0..20).map(|number| {
             in_turn(&edge, move || {
                 MOST.fetch_max(AT_ONCE.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);

@@ -23,6 +23,7 @@ mod read;
 pub(crate) mod renewal;
 pub mod rounds;
 pub mod session;
+pub mod sessions;
 pub mod sign_in;
 pub mod sites;
 pub mod stats;
@@ -77,9 +78,9 @@ pub fn routes(app: &App) -> Router<App> {
 /// Lists every endpoint with its role. Routes are built only from this list, so an endpoint without a role cannot
 /// exist.
 pub fn endpoints() -> Vec<Endpoint> {
-    use Role::{Admin, Operator, PrivacyOfficer, System, Viewer};
-    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
-    vec![
+    use Role::{Admin, Operator, PrivacyOfficer, Viewer};
+    let (get, post) = (Method::GET, Method::POST);
+    let of_work = vec![
         endpoint(&get, "/overview", Viewer, overview::get_overview),
         endpoint(&get, "/events", Viewer, events::listen),
         endpoint(&get, "/system", Operator, system::get_system),
@@ -113,6 +114,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/populations", Viewer, populations::list::list_populations),
         endpoint(&get, "/populations/{population}/clients", Viewer, populations::clients::get_clients),
         endpoint(&post, "/populations/{population}/clients", Admin, sites::set_kind::set_client_kind),
+        endpoint(
+            &post,
+            "/populations/{population}/downloads",
+            Admin,
+            populations::set_downloads::set_viewers_download,
+        ),
         endpoint(&get, "/populations/{population}/sites", Operator, sites::list::list_sites),
         endpoint(
             &post,
@@ -123,6 +130,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/privacy/plan", Viewer, privacy::plan::plan),
         endpoint(&get, "/tasks/{id}/privacy", Viewer, privacy::statement::get_statement),
         endpoint(&get, "/populations/{population}/ledger", Viewer, privacy::ledger::list_ledger),
+    ];
+    of_work.into_iter().chain(access_endpoints()).collect()
+}
+
+/// Lists the endpoints about credentials, clients and organisations.
+fn access_endpoints() -> Vec<Endpoint> {
+    use Role::{Admin, Operator, PrivacyOfficer, System, Viewer};
+    let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
+    vec![
         endpoint(&post, "/tokens", Operator, tokens::create::create_token),
         endpoint(&get, "/tokens", Viewer, tokens::list::list_tokens),
         endpoint(&delete, "/tokens/{id}", Operator, tokens::revoke::revoke_token),
@@ -138,6 +154,10 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/api-keys", PrivacyOfficer, api_keys::create::create_api_key),
         endpoint(&get, "/api-keys", PrivacyOfficer, api_keys::list::list_api_keys),
         endpoint(&delete, "/api-keys/{id}", PrivacyOfficer, api_keys::revoke::revoke_api_key),
+        endpoint(&post, "/api-keys/{id}/rotate", PrivacyOfficer, api_keys::rotate::rotate_api_key),
+        endpoint(&get, "/sessions", Admin, sessions::list::list_sessions),
+        endpoint(&delete, "/sessions/{id}", Admin, sessions::end::end_session),
+        endpoint(&post, "/sessions/end", Admin, sessions::end_of_person::end_sessions_of_person),
         endpoint(&get, "/clients/{id}", Admin, clients::get::get_client),
         endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
         endpoint(&get, "/organisations", System, organisations::list::list_organisations),

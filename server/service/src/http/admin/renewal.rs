@@ -13,6 +13,7 @@ use folkmoot_storage::{
     audit::{Actor, on_behalf_of},
 };
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use tracing::Instrument;
 
 use crate::http::{App, admin::who::Who};
 
@@ -69,7 +70,8 @@ pub async fn renewed(
     let guard = lock.lock_owned().await;
     // A browser that closes its connection must not interrupt this: the provider's new token would be lost.
     let (app, session) = (app.clone(), session.clone());
-    let renewal = tokio::spawn(async move { renew(&app, &session, guard).await });
+    let renewal = async move { renew(&app, &session, guard).await };
+    let renewal = tokio::spawn(renewal.in_current_span());
     renewal.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
 }
 

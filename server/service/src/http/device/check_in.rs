@@ -12,6 +12,7 @@ use folkmoot_rounds::{
 };
 use folkmoot_storage::{CheckInRepository, ClientRecord};
 use tokio::sync::Notify;
+use tracing::Instrument;
 
 use super::wait::{ReadQuery, goes_on, wait_of};
 use crate::{
@@ -78,12 +79,13 @@ impl Drop for Waiting {
         }
         let (coordinator, client, offer_ends) = (self.coordinator.clone(), self.client, self.offer_ends);
         let organisation_id = self.organisation_id;
-        tokio::spawn(async move {
+        let withdrawal = async move {
             let _turn = coordinator.tenants.turn(organisation_id).await;
             if let Err(error) = coordinator.storage.withdraw_offer(client, offer_ends).await {
                 tracing::warn!(%error, %client, "could not remove a disconnected client from the pool; its offer will expire");
             }
-        });
+        };
+        tokio::spawn(withdrawal.in_current_span());
     }
 }
 

@@ -83,7 +83,8 @@ impl Edge {
         assert!(matches!(enrolled, EnrolOutcome::Enrolled(_)), "{enrolled:?}");
 
         let clock = Arc::new(AtomicU64::new(START.0));
-        let (moment, shared) = (clock.clone(), Arc::new(folkmoot_edge::Edge::new(&HttpLimits::default())));
+        let shared = Arc::new(folkmoot_edge::Edge::new(&HttpLimits::default(), [1; 32]));
+        let moment = clock.clone();
         let app = App {
             coordinator: coordinator.clone(),
             names: Arc::default(),

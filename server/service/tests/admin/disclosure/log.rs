@@ -1,6 +1,6 @@
 //! Reads the fields of log lines from the source code that writes them.
 
-/// Returns the field names of every log call at level `INFO` or above.
+/// Returns the field names of every log call at level `INFO` or above, and of the spans around them.
 pub(super) fn fields(source: &str) -> Vec<String> {
     all_arguments(source).filter_map(|argument| name(&argument)).collect()
 }
@@ -14,7 +14,7 @@ pub(super) fn in_debug_form(source: &str) -> Vec<String> {
 }
 
 fn all_arguments(source: &str) -> impl Iterator<Item = String> {
-    let lines = ["tracing::info!(", "tracing::warn!(", "tracing::error!("];
+    let lines = ["tracing::info!(", "tracing::warn!(", "tracing::error!(", "tracing::error_span!("];
     let calls = lines.into_iter().flat_map(|start| source.split(start).skip(1));
     calls.flat_map(arguments)
 }

@@ -26,7 +26,21 @@ type Row = (&'static str, Decision, &'static [&'static str]);
 
 /// Every field of every JSON response.
 pub(super) const FIELDS: &[Row] = &[
-    ("ApiKeyView", NotClients, &["created_at", "expires_at", "id", "name", "revoked_at", "role"]),
+    (
+        "ApiKeyView",
+        NotClients,
+        &[
+            "created_at",
+            "expires_at",
+            "id",
+            "last_used_at",
+            "name",
+            "previous_valid_until",
+            "revoked_at",
+            "role",
+            "rotated_at",
+        ],
+    ),
     // The number of clients that an operator revoked is the act, and no client's example.
     ("AuditEntryView", NotClients, &["digest", "record"]),
     ("AuditPageView", NotClients, &["entries", "entry_count", "head"]),
@@ -70,6 +84,7 @@ pub(super) const FIELDS: &[Row] = &[
         ],
     ),
     ("DroppedView", Shown, &["count", "kind", "reason"]),
+    ("EndedSessionsView", NotClients, &["ended"]),
     ("EntryView", Clients, &["settings", "terms"]),
     ("EndorsedPlan", NotClients, &["cohort_min", "digest", "protection_level"]),
     ("Endorsement", NotClients, &["public_key", "signature", "statement"]),
@@ -142,12 +157,22 @@ pub(super) const FIELDS: &[Row] = &[
     // The number of rounds or assignments that failed in a row.
     ("PauseView", Shown, &["code", "reason"]),
     ("PauseView", NotClients, &["remedy"]),
+    // People who sign in to the console are operators, not clients.
+    (
+        "OpenSessionView",
+        NotClients,
+        &["api_key_id", "api_key_name", "created_at", "expires_at", "id", "last_used_at", "person", "role"],
+    ),
     ("PersonView", NotClients, &["name", "provider", "subject"]),
     ("PlanView", NotClients, &["promise", "text", "work"]),
     ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
     ("PopulationOverview", NotClients, &["active_tasks", "name"]),
     ("PopulationView", Shown, &["client_count"]),
-    ("PopulationView", NotClients, &["clients", "created_at", "delta", "epsilon", "name", "unit"]),
+    (
+        "PopulationView",
+        NotClients,
+        &["clients", "created_at", "delta", "epsilon", "name", "unit", "viewers_download"],
+    ),
     (
         "Problem",
         NotClients,
@@ -156,6 +181,7 @@ pub(super) const FIELDS: &[Row] = &[
             "detail",
             "disposition",
             "received_bytes",
+            "request_id",
             "retry_after_milliseconds",
             "server_time",
             "status",

@@ -39,6 +39,8 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0020_names_and_sites",
     "0021_selection_states",
     "0022_notices",
+    "0023_key_rotation",
+    "0024_viewers_download",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -65,6 +67,8 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0021_names_and_sites",
     "0022_selection_states",
     "0023_notices",
+    "0024_key_rotation",
+    "0025_viewers_download",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

@@ -17,6 +17,7 @@ pub(in crate::sql) fn population_of(row: &AnyRow) -> Result<PopulationRecord, St
         name: columns.parsed("name")?,
         clients: columns.parsed("clients")?,
         privacy: columns.optional_json("privacy")?.unwrap_or_default(),
+        viewers_download: columns.count("viewers_download")? != 0,
         created_at: columns.moment("created_at")?,
     })
 }

@@ -3,13 +3,13 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use folkmoot_protocol::{ErrorCode, Problem, Role};
+use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::ApiKeyRepository;
 
 use crate::http::{
     App,
-    admin::{access::Caller, called, officers, read},
+    admin::{access::Caller, api_keys::check_whose, called, read},
     problem::Refused,
 };
 
@@ -34,19 +34,7 @@ pub async fn revoke_api_key(
         let detail = "a key cannot revoke itself; use another key to revoke it";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    let found = app.coordinator.storage.api_key(&id).await?;
-    let role = found.filter(|key| key.organisation_id == caller.organisation_id).map(|key| key.role);
-    match (caller.role, role) {
-        (_, Some(Role::PrivacyOfficer)) => officers::check(&app, &caller, "revoke the key of one").await?,
-        (Role::PrivacyOfficer, Some(role)) => {
-            let detail = format!(
-                "a privacy officer may revoke the keys of privacy officers, and {id} has the role {}; ask an admin",
-                role.name()
-            );
-            return Err(Refusal::new(ErrorCode::RoleInsufficient, detail).into());
-        }
-        _ => {}
-    }
+    check_whose(&app, &caller, &id, "revoke").await?;
     let revoked = app.coordinator.storage.revoke_api_key(caller.organisation_id, &id, (app.clock)()).await;
     revoked.map_err(read::missing("API key", &id))?;
     tracing::info!(revoked = id, by = %caller.who, "API key revoked");

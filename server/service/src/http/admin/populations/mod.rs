@@ -2,5 +2,6 @@
 
 pub(crate) mod clients;
 pub(crate) mod list;
+pub(crate) mod set_downloads;
 pub(crate) mod set_privacy;
 pub(crate) mod view;

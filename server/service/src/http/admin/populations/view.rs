@@ -13,6 +13,7 @@ pub fn population_view(record: PopulationRecord, client_count: u64) -> Populatio
         unit: record.privacy.unit,
         epsilon: budget.map(|budget| budget.epsilon),
         delta: budget.map(|budget| budget.delta),
+        viewers_download: record.viewers_download,
         created_at: record.created_at,
     }
 }

@@ -29,6 +29,7 @@ pub async fn begin(
         created_at: (app.clock)(),
         expires_at,
         renewal: renewal.map(|renewal| sealed(app, &session, renewal)),
+        used_at: None,
     };
     let actor = access::actor(app, parts, who);
     on_behalf_of(actor, coordinator.storage.create_session(&record)).await?;

@@ -5,4 +5,4 @@ pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod me;
-mod view;
+pub(super) mod view;

@@ -6,15 +6,18 @@ use axum::{
 };
 use folkmoot_api::Binary;
 use folkmoot_engine::onnx::write_data_schema;
-use folkmoot_protocol::{Clusters, ErrorCode, Problem};
+use folkmoot_protocol::{Clusters, ErrorCode, Problem, Role};
 use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
-use folkmoot_storage::TaskRecord;
+use folkmoot_storage::{PopulationRepository, TaskRecord};
 use serde::Deserialize;
 
 use super::find;
 use crate::http::{
     App,
-    admin::{access::Caller, called, read},
+    admin::{
+        access::{self, Caller},
+        called, read,
+    },
     problem::Refused,
 };
 
@@ -32,7 +35,7 @@ pub struct ClusterQuery {
 }
 
 /// Downloads a model version as ONNX: the task's model with the version's weights. If the task has a table schema, the
-/// file's metadata has it too.
+/// file's metadata has it too. A population can keep its models from viewers and privacy officers.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/versions/{number}/model", tag = "model versions",
     security(("api_key" = ["viewer"])),
@@ -55,6 +58,7 @@ pub async fn download_model(
 ) -> Result<Response<Body>, Refused> {
     let number_of_cluster = read::query(cluster)?.cluster;
     let task = called::task(&app, &caller, &id).await?;
+    check_reader(&app, &caller, &task).await?;
     let cluster = number_of_cluster.map(|number| index_of(&task, number)).transpose()?;
     let version = find(&app, &task, &number).await?;
     let model = app.coordinator.blobs.get(task.model).await?;
@@ -79,6 +83,23 @@ pub async fn download_model(
         .header(VERSION_HEADER, version.number)
         .body(Body::from(onnx));
     Ok(response.map_err(|error| Refusal::internal(&error))?)
+}
+
+/// Refuses a caller who may only read, if the task's population keeps its models from such roles.
+async fn check_reader(app: &App, caller: &Caller, task: &TaskRecord) -> Result<(), Refusal> {
+    let name = &task.description.population;
+    if access::may(caller.role, Role::Operator) {
+        return Ok(());
+    }
+    let population = app.coordinator.storage.population(caller.organisation_id, name).await?;
+    if population.is_some_and(|population| population.viewers_download) {
+        return Ok(());
+    }
+    let detail = format!(
+        "the population {name} keeps its models from viewers and privacy officers; ask an admin for the role operator, or to run \
+         `folkmoot population set {name} --viewers-download true`"
+    );
+    Err(Refusal::new(ErrorCode::RoleInsufficient, detail))
 }
 
 /// Returns the index of a task's cluster.

@@ -111,6 +111,8 @@ async fn wrong_api_keys_end_the_guessing_and_a_right_one_is_let_in() {
         created_at: START,
         expires_at: None,
         revoked_at: None,
+        rotation: None,
+        used_at: None,
     };
     edge.coordinator.storage.create_api_key(&record).await.unwrap();
     let ask = async |key: &Credential, address: [u8; 4]| {

@@ -183,6 +183,8 @@ impl Edge {
             created_at: START,
             expires_at: None,
             revoked_at: None,
+            rotation: None,
+            used_at: None,
         };
         self.coordinator.storage.create_api_key(&record).await.unwrap();
         credential.to_string()

@@ -13,6 +13,8 @@ use axum::{
 use folkmoot_protocol::headers;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::REQUEST_ID;
+
 /// The wildcard for any origin.
 const ANY: &str = "*";
 /// The maximum number of allowed origins.
@@ -37,7 +39,7 @@ pub fn allow<S: Clone + Send + Sync + 'static>(routes: Router<S>, origins: &[Str
             .allow_origin(AllowOrigin::predicate(is_allowed))
             .allow_methods([Method::GET, Method::POST, Method::PUT])
             .allow_headers(request_headers())
-            .expose_headers([header::CONTENT_RANGE, header::ETAG, header::RETRY_AFTER])
+            .expose_headers([header::CONTENT_RANGE, header::ETAG, header::RETRY_AFTER, REQUEST_ID])
             .max_age(REMEMBERED),
     )
 }

@@ -1,6 +1,6 @@
-use folkmoot_edge::tls::LiveCertificate;
-use folkmoot_protocol::ErrorCode;
-use folkmoot_rounds::refusal::Refusal;
+use folkmoot_protocol::{ErrorCode, Problem};
+
+use super::tls::LiveCertificate;
 
 /// The longest part of a wrong name that an error repeats, in characters.
 const SHOWN_CHARACTERS_MAX: usize = 64;
@@ -24,7 +24,7 @@ impl Names {
     ///
     /// # Errors
     /// [`ErrorCode::AudienceMismatch`] if it is not a name of this coordinator.
-    pub fn check(&self, audience: &str) -> Result<(), Refusal> {
+    pub fn check(&self, audience: &str) -> Result<(), Box<Problem>> {
         // In URLs, IPv6 addresses are in brackets.
         let name = audience.trim_start_matches('[').trim_end_matches(']');
         let is_known = self.listed.iter().any(|listed| listed.eq_ignore_ascii_case(name))
@@ -40,24 +40,24 @@ impl Names {
             "the request is signed for `{shown}`, which is not a name of this coordinator; use an address that its \
              certificate names, or add the name to server.host_names"
         );
-        Err(Refusal::new(ErrorCode::AudienceMismatch, detail))
+        Err(Box::new(Problem::new(ErrorCode::AudienceMismatch, detail)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_edge::tls::{self, CertificateFiles};
     use folkmoot_protocol::Timestamp;
 
     use super::*;
+    use crate::tls::{self, CertificateFiles};
 
     const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
     fn is_known(names: &Names, audience: &str) -> bool {
         match names.check(audience) {
             Ok(()) => true,
-            Err(refusal) => {
-                assert_eq!(refusal.code(), ErrorCode::AudienceMismatch);
+            Err(problem) => {
+                assert_eq!(problem.code, ErrorCode::AudienceMismatch);
                 false
             }
         }

@@ -1,0 +1,6 @@
+-- When an API key or a session was last used, to some minutes, and the secret that a rotated key had before.
+ALTER TABLE api_keys ADD COLUMN used_at BIGINT;
+ALTER TABLE api_keys ADD COLUMN rotated_at BIGINT;
+ALTER TABLE api_keys ADD COLUMN previous_hash BYTEA;
+ALTER TABLE api_keys ADD COLUMN previous_until BIGINT;
+ALTER TABLE sessions ADD COLUMN used_at BIGINT;
