@@ -62,6 +62,26 @@ pub struct Head {
     pub digest: Option<BlobDigest>,
 }
 
+impl Record {
+    /// The action of an entry about older entries that retention removed.
+    pub const PRUNE: &str = "audit.prune";
+
+    /// Returns the changes of an entry about removed entries. `last` is the last one that was removed.
+    pub fn pruned(last: Head) -> Vec<Change> {
+        let change = |what: &str, after| Change { what: what.to_owned(), before: None, after };
+        let digest = last.digest.map(|digest| digest.to_string());
+        vec![change("removed_up_to", Some(last.entries.to_string())), change("digest", digest)]
+    }
+
+    /// Returns the last entry that retention removed, if this entry says so.
+    pub fn removed(&self) -> Option<Head> {
+        let value = |what| self.changes.iter().find(|change| change.what == what)?.after.as_deref();
+        let is_prune = self.action == Self::PRUNE;
+        let (entries, digest) = (value("removed_up_to")?.parse().ok()?, value("digest")?.parse().ok()?);
+        is_prune.then_some(Head { entries, digest: Some(digest) })
+    }
+}
+
 /// A log whose entries do not form a chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
@@ -82,6 +102,9 @@ pub enum ChainError {
     /// An entry's digest does not match its text.
     #[error("entry {0} was changed: its digest does not match its text")]
     Digest(u64),
+    /// The first entries are missing, and no entry says that retention removed them.
+    #[error("entries 1 to {} are missing, and no later entry says that retention removed them", .0.entries)]
+    Removed(Head),
     /// The known head is not in the log.
     #[error("the log does not contain the known head of {} entries: entries were removed or rewritten", .0.entries)]
     Head(Head),
@@ -95,6 +118,11 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Returns a chain whose entries up to `removed` are not there any more. The next entry must follow it.
+    pub fn after(removed: Head) -> Self {
+        Self { organisation_id: None, head: removed }
+    }
+
     /// Verifies the next entry, whose text was parsed as `record`.
     ///
     /// # Errors
@@ -168,6 +196,23 @@ mod tests {
         let log = log(5);
         assert_eq!(verified(&log), Ok(Head { entries: 5, digest: Some(log[4].0.digest) }));
         assert_eq!(verified(&[]), Ok(Head::default()));
+    }
+
+    #[test]
+    fn a_log_continues_after_what_retention_removed() {
+        let mut log = log(5);
+        let removed = Head { entries: 3, digest: Some(log[2].0.digest) };
+        let mut chain = Chain::after(removed);
+        log[3..].iter().try_for_each(|(entry, record)| chain.follow(entry, record)).unwrap();
+        assert_eq!(chain.head().entries, 5);
+        let wrong = Head { digest: Some(log[1].0.digest), ..removed };
+        assert_eq!(Chain::after(wrong).follow(&log[3].0, &log[3].1), Err(ChainError::Previous(4)));
+
+        assert_eq!(log[4].1.removed(), None);
+        rewritten(&mut log, 4, |record| record.changes = Record::pruned(removed));
+        assert_eq!(log[4].1.removed(), None, "it is another act");
+        rewritten(&mut log, 4, |record| record.action = Record::PRUNE.into());
+        assert_eq!(log[4].1.removed(), Some(removed));
     }
 
     #[test]

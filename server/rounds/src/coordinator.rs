@@ -73,6 +73,8 @@ pub struct Coordinator {
     pub answers: Answers,
     /// The compiled components of tasks.
     pub strategies: Arc<Strategies>,
+    /// The number of days after which entries of audit logs are removed; `None` keeps them.
+    pub audit_keep_days: Option<u32>,
     /// A deliberate fault, set only in simulations.
     pub sabotage: Option<Sabotage>,
     chance: std::sync::Mutex<ChaCha20Rng>,
@@ -105,6 +107,7 @@ impl Coordinator {
             retry_limits: RetryLimits::default(),
             answers: Answers::default(),
             strategies: Strategies::of_process(),
+            audit_keep_days: None,
             sabotage: None,
             chance: std::sync::Mutex::new(chance),
         }
@@ -115,6 +118,12 @@ impl Coordinator {
     pub fn with_update_store(mut self, store: UpdateStore) -> Self {
         self.ingest = self.ingest.with_store(store);
         self
+    }
+
+    /// Removes entries of audit logs after this number of days; `None` keeps them.
+    #[must_use]
+    pub fn with_audit_retention(self, audit_keep_days: Option<u32>) -> Self {
+        Self { audit_keep_days, ..self }
     }
 
     /// Reaches the members of committees in this way.

@@ -6,6 +6,7 @@
 )]
 
 pub mod answers;
+pub mod audit_retention;
 pub mod charged;
 pub mod clock;
 pub mod components;

@@ -79,6 +79,8 @@ pub struct HostConfig {
     pub committee: Vec<MemberConfig>,
     /// The channels for notices.
     pub notifications: NotificationConfig,
+    /// The number of days after which entries of audit logs are removed; `None` keeps them.
+    pub audit_keep_days: Option<u32>,
 }
 
 /// The location of a running coordinator, for a client on the same machine.
@@ -119,6 +121,7 @@ impl HostConfig {
             sign_in: SignInConfig::default(),
             committee: Vec::new(),
             notifications: NotificationConfig::default(),
+            audit_keep_days: None,
         }
     }
 }
@@ -327,7 +330,10 @@ fn coordinator(
 ) -> Result<Coordinator, HostError> {
     let log = folkmoot_round_log::RoundLog::local(config.data.join("round-log"))?;
     let committee = HttpCommittee::new(&config.committee, &|name| std::env::var(name).ok())?;
-    let assembled = |blobs| Coordinator::new(storage, blobs, log, chance).with_committee(Arc::new(committee));
+    let assembled = |blobs| {
+        let assembled = Coordinator::new(storage, blobs, log, chance).with_committee(Arc::new(committee));
+        assembled.with_audit_retention(config.audit_keep_days)
+    };
     let Some(url) = &config.objects else {
         return Ok(assembled(BlobStore::local(config.data.join("blobs"))?));
     };

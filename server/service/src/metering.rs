@@ -1,12 +1,15 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use folkmoot_edge::ServeError;
-use folkmoot_rounds::{clock::Clock, coordinator::Coordinator};
+use folkmoot_rounds::{audit_retention, clock::Clock, coordinator::Coordinator};
 
 /// The time between two settlements.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// The time between two looks for old entries of audit logs.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Stores what organisations use, and reads their quotas, every ten seconds until `closed`.
+/// Stores what organisations use, and reads their quotas, every ten seconds until `closed`. Removes old entries of audit
+/// logs at the start and every hour.
 pub async fn run(
     coordinator: Arc<Coordinator>,
     clock: Clock,
@@ -15,9 +18,11 @@ pub async fn run(
     let mut closed = pin!(closed);
     let mut ticks = tokio::time::interval(INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut hours = tokio::time::interval(PRUNE_INTERVAL);
     loop {
         tokio::select! {
             _ = ticks.tick() => settle(&coordinator, &clock).await,
+            _ = hours.tick() => prune(&coordinator, &clock).await,
             () = &mut closed => return Ok(()),
         }
     }
@@ -30,5 +35,11 @@ pub async fn settle(coordinator: &Coordinator, clock: &Clock) {
     }
     if let Err(error) = coordinator.last_uses.store(&coordinator.storage).await {
         tracing::warn!(%error, "could not store when API keys and sessions were used; their next uses are stored");
+    }
+}
+
+async fn prune(coordinator: &Coordinator, clock: &Clock) {
+    if let Err(error) = audit_retention::prune(coordinator, clock()).await {
+        tracing::error!(%error, "could not remove old entries of audit logs; the next attempt is in an hour");
     }
 }

@@ -50,6 +50,29 @@ pub struct Config {
     pub committee: CommitteeConfig,
     /// Notices to people.
     pub notifications: NotificationConfig,
+    /// The audit log.
+    pub audit: AuditConfig,
+}
+
+/// The retention of the audit log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuditConfig {
+    /// The number of days after which entries are removed, from 30 to 36,500. Without it, all entries are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_days: Option<u32>,
+}
+
+impl AuditConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        match self.keep_days {
+            Some(days) if !(30..=36_500).contains(&days) => Err(ConfigError::Value {
+                place: "audit.keep_days".into(),
+                message: format!("it is {days}; it must be 30 to 36500. Remove the key to keep all entries"),
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The members of committees that this coordinator can reach.
@@ -98,6 +121,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.server.check()?;
         self.limits.check()?;
+        self.audit.check()?;
         self.sign_in.check().map_err(|error| ConfigError::Value {
             place: format!("sign_in.{}", error.key),
             message: error.message,
@@ -151,6 +175,7 @@ impl Config {
             notifications: self.notifications.clone(),
             sign_in: self.sign_in.clone(),
             committee: self.committee.members.clone(),
+            audit_keep_days: self.audit.keep_days,
         }
     }
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 31] = [
+pub const KEYS: [&str; 32] = [
     "server.listen",
     "server.data",
     "server.tls",
@@ -38,6 +38,7 @@ pub const KEYS: [&str; 31] = [
     "notifications.stalled_hours",
     "notifications.webhooks",
     "notifications.emails",
+    "audit.keep_days",
 ];
 
 impl Config {
@@ -117,6 +118,7 @@ impl Config {
                 self.notifications.emails = tables(text)?;
                 Ok(())
             }
+            "audit.keep_days" => put(self.audit.keep_days.get_or_insert_default(), text),
             _ => Err(format!("there is no key `{key}`")),
         }
     }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use folkmoot_coordinator::{
     ClientKind,
-    audit_log::{Change, Entry, Head, Record},
+    audit_log::{Chain, Change, Entry, Head, Record},
     privacy::PopulationPrivacy,
     task::TaskState,
 };
@@ -59,6 +59,40 @@ pub trait AuditRepository {
 
     /// Returns the head of the organisation's log.
     async fn audit_head(&self, organisation_id: OrganisationId) -> Result<Head, StorageError>;
+
+    /// Removes the oldest entries, up to the first one that is not older than `before`, at most [`PRUNED_MAX`]. Appends an
+    /// entry with the number and the digest of the last removed one, on behalf of the current actor. Returns the number of
+    /// removed entries; if there are none, nothing is appended.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`] if the oldest entries are not a chain. Nothing is removed then.
+    async fn prune_audit(
+        &self,
+        organisation_id: OrganisationId,
+        before: Timestamp,
+    ) -> Result<u64, StorageError>;
+}
+
+/// The maximum number of entries of an audit log that are removed in one transaction.
+pub const PRUNED_MAX: u32 = 5_000;
+
+/// Returns the last of the oldest entries that are all older than `before`, and their number. Verifies their chain.
+pub(crate) fn last_before(oldest: &[Entry], before: Timestamp) -> Result<Option<(Head, u64)>, StorageError> {
+    let corrupt = |detail: String| StorageError::Corrupt { what: "audit entry", detail };
+    let (mut chain, mut count) = (None, 0);
+    for entry in oldest {
+        let record: Record =
+            serde_json::from_str(&entry.record).map_err(|error| corrupt(error.to_string()))?;
+        if record.at >= before {
+            break;
+        }
+        let first =
+            || Chain::after(Head { entries: record.number.saturating_sub(1), digest: record.previous });
+        let chain: &mut Chain = chain.get_or_insert_with(first);
+        chain.follow(entry, &record).map_err(|error| corrupt(error.to_string()))?;
+        count += 1;
+    }
+    Ok(chain.map(|chain| (chain.head(), count)))
 }
 
 /// An act, before it has a place in a log.
@@ -108,6 +142,11 @@ impl Act {
         let digest = BlobDigest::of(text.as_bytes());
         let next = Head { entries: record.number, digest: Some(digest) };
         Ok((Entry { record: text, digest }, next))
+    }
+
+    pub(crate) fn audit_pruned(organisation_id: OrganisationId, last: Head) -> Self {
+        let act = Self::new(organisation_id, Record::PRUNE, organisation_id);
+        Self { changes: Record::pruned(last), ..act }
     }
 
     pub(crate) fn organisation_created(organisation: &OrganisationRecord) -> Self {

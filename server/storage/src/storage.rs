@@ -237,6 +237,7 @@ ask! {
     AuditRepository {
         audit_entries(organisation_id: OrganisationId, after: u64, limit: u32) -> Vec<AuditEntry>;
         audit_head(organisation_id: OrganisationId) -> AuditHead;
+        prune_audit(organisation_id: OrganisationId, before: Timestamp) -> u64;
     }
     LedgerRepository {
         ledger_entries(organisation_id: OrganisationId, population: &PopulationName, after: u64, limit: u32)

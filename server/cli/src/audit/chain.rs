@@ -34,8 +34,11 @@ pub async fn download(
         if page.entries.is_empty() {
             return Ok(());
         }
-        after += page.entries.len() as u64;
-        page.entries.into_iter().try_for_each(&mut visit)?;
+        for view in page.entries {
+            // Retention may have removed the first entries, so their count is not the number of the last one.
+            after = parse(view.clone())?.1.number;
+            visit(view)?;
+        }
     }
 }
 
@@ -61,14 +64,28 @@ pub fn read(
 /// Verifies a chain of entries, and looks for a known head in it.
 #[derive(Default)]
 pub struct Follower {
-    chain: Chain,
+    /// The chain; `None` before the first entry.
+    chain: Option<Chain>,
     known: Option<Head>,
+    /// The last entry before the first one, if that is not entry 1.
+    removed: Option<Head>,
+    /// The last removed entry, as the newest entry about a removal says.
+    said_removed: Option<Head>,
+}
+
+/// A log that was verified to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Followed {
+    /// The head of the log.
+    pub head: Head,
+    /// The last entry that retention removed; `None` if the log is whole.
+    pub removed: Option<Head>,
 }
 
 impl Follower {
     /// Creates a follower of a whole log that must contain `known`.
     pub fn new(known: Option<Head>) -> Self {
-        Self { chain: Chain::default(), known }
+        Self { known, ..Self::default() }
     }
 
     /// Verifies the next entry.
@@ -77,24 +94,52 @@ impl Follower {
     /// If `view` is not a valid entry, or does not continue the chain.
     pub fn follow(&mut self, view: AuditEntryView) -> Result<(), CliError> {
         let (entry, record) = parse(view)?;
-        self.chain.follow(&entry, &record).map_err(|error| broken(&error))?;
+        let chain = match &mut self.chain {
+            Some(chain) => chain,
+            None => {
+                let before = Head { entries: record.number.saturating_sub(1), digest: record.previous };
+                self.removed = (before.entries > 0).then_some(before);
+                self.check_known(before)?;
+                self.chain.insert(self.removed.map(Chain::after).unwrap_or_default())
+            }
+        };
+        chain.follow(&entry, &record).map_err(|error| broken(&error))?;
+        let head = chain.head();
+        self.said_removed = record.removed().or(self.said_removed);
+        self.check_known(head)
+    }
+
+    /// Compares the known head with the entry of its number.
+    fn check_known(&self, head: Head) -> Result<(), CliError> {
         match self.known {
-            Some(known) if known.entries == self.chain.head().entries && known != self.chain.head() => {
+            Some(known) if known.entries == head.entries && known != head => {
                 Err(broken(&ChainError::Head(known)))
             }
             _ => Ok(()),
         }
     }
 
-    /// Ends the log, and returns its head.
+    /// Ends the log.
     ///
     /// # Errors
-    /// If the known head is beyond its end.
-    pub fn end(self) -> Result<Head, CliError> {
-        let head = self.chain.head();
-        match self.known {
-            Some(known) if known.entries > head.entries => Err(broken(&ChainError::Head(known))),
-            _ => Ok(head),
+    /// If the known head is beyond its end or was removed, or if entries are missing at the beginning that retention did
+    /// not remove.
+    pub fn end(self) -> Result<Followed, CliError> {
+        let head = self.chain.unwrap_or_default().head();
+        let removed = self.removed;
+        match (self.known, removed) {
+            (_, Some(removed)) if self.said_removed != Some(removed) => {
+                Err(broken(&ChainError::Removed(removed)))
+            }
+            (Some(known), _) if known.entries > head.entries => Err(broken(&ChainError::Head(known))),
+            (Some(known), Some(removed)) if known.entries < removed.entries => Err(CliError::with_remedy(
+                format!(
+                    "the known head of {} entries cannot be verified: retention removed entries 1 to {}",
+                    known.entries, removed.entries
+                ),
+                "verify an export that contains it with --file, and save the current head",
+            )),
+            _ => Ok(Followed { head, removed }),
         }
     }
 }
@@ -159,7 +204,7 @@ mod tests {
         std::fs::write(file.path(), lines.collect::<String>()).expect("it can be written");
         let mut follower = Follower::new(known);
         read(file.path(), |view| follower.follow(view))?;
-        follower.end()
+        follower.end().map(|followed| followed.head)
     }
 
     #[test]
@@ -170,6 +215,38 @@ mod tests {
         log[1].record = log[1].record.replace("token.revoke", "token.create");
         let error = verified(&log, None).unwrap_err();
         assert!(error.message.contains("line 2: entry 2 was changed"), "{}", error.message);
+    }
+
+    /// Returns the entries after number 2 of a log whose last entry says that `removed` is the last removed one.
+    fn pruned(removed: impl FnOnce(&[AuditEntryView]) -> Head) -> Vec<AuditEntryView> {
+        let mut log = log(4);
+        let mut last: Record = serde_json::from_str(&log[3].record).expect("it is a record");
+        (last.action, last.changes) = (Record::PRUNE.into(), Record::pruned(removed(&log)));
+        let record = serde_json::to_string(&last).expect("it is data");
+        log[3] = AuditEntryView { digest: BlobDigest::of(record.as_bytes()).to_string(), record };
+        log.split_off(2)
+    }
+
+    #[test]
+    fn entries_are_missing_only_if_the_log_says_so() {
+        let second = |log: &[AuditEntryView]| Head { entries: 2, digest: log[1].digest.parse().ok() };
+        let rest = pruned(second);
+        let head = verified(&rest, None).unwrap();
+        assert_eq!(head.entries, 4);
+        assert!(verified(&rest, Some(head)).is_ok());
+        assert!(verified(&rest, Some(second(&log(2)))).is_ok(), "the last removed one");
+        let known = Head { entries: 1, digest: Some(BlobDigest::of(b"")) };
+        let error = verified(&rest, Some(known)).unwrap_err();
+        assert!(error.message.contains("retention removed entries 1 to 2"), "{}", error.message);
+
+        for broken in [
+            &rest[..1],
+            &pruned(|log| Head { entries: 1, digest: log[0].digest.parse().ok() }),
+            &pruned(|log| Head { entries: 2, digest: log[0].digest.parse().ok() }),
+        ] {
+            let error = verified(broken, None).unwrap_err();
+            assert!(error.message.contains("entries 1 to 2 are missing"), "{}", error.message);
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     })
     .await?;
     new.finish()?;
-    args.form.print(&Exported { head: follower.end()?, file }, |exported| {
+    args.form.print(&Exported { head: follower.end()?.head, file }, |exported| {
         let (entries, file) = (exported.head.entries, exported.file.display());
         format!("wrote {entries} entries to {file}\nhead {}", chain::shown(exported.head))
     })

@@ -29,6 +29,8 @@ struct Verified {
     head: Head,
     /// The head that was given and found, if any.
     known_head: Option<Head>,
+    /// The last entry that retention removed, if any.
+    removed: Option<Head>,
 }
 
 /// Verifies the digest of every entry, the links between entries, and that the known head is among them.
@@ -41,7 +43,8 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         Some(file) => chain::read(file, |view| follower.follow(view))?,
         None => chain::download(&args.connection.connect()?, |view| follower.follow(view)).await?,
     }
-    let verified = Verified { head: follower.end()?, known_head: args.head };
+    let chain::Followed { head, removed } = follower.end()?;
+    let verified = Verified { head, known_head: args.head, removed };
     args.output.print(&verified, text)
 }
 
@@ -52,5 +55,12 @@ fn text(verified: &Verified) -> String {
                  entry was removed or rewritten."
             .into(),
     };
-    format!("entries {}\nhead    {}\n{known}", verified.head.entries, chain::shown(verified.head))
+    let removed = verified.removed.map_or_else(String::new, |removed| {
+        let last = removed.entries;
+        format!(
+            "Entries 1 to {last} were removed by retention. The head at their end was {}.\n",
+            chain::shown(removed)
+        )
+    });
+    format!("entries {}\nhead    {}\n{removed}{known}", verified.head.entries, chain::shown(verified.head))
 }

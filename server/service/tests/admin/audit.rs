@@ -4,15 +4,16 @@ use axum::http::Method;
 use folkmoot_api::{AdminClient, TaskVerb, populations::SetPrivacyRequest};
 use folkmoot_coordinator::{
     ClientKind,
-    audit_log::{Chain, Entry, Record},
+    audit_log::{Chain, Entry, Head, Record},
 };
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ErrorCode, PopulationName, Role};
+use folkmoot_rounds::{audit_retention, clock::system_clock};
 
 use super::{
     Running, description,
     endorsements::{signed, statement},
-    model, refused, start,
+    model, refused, start, start_with,
 };
 use folkmoot_service::http::endpoints;
 
@@ -105,6 +106,39 @@ async fn what_an_operator_does_is_in_the_log() {
     let newest: Vec<Record> =
         newest.iter().map(|entry| serde_json::from_str(&entry.record).unwrap()).collect();
     assert_eq!(newest, records[records.len() - 2..]);
+    running.host.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn retention_removes_old_entries_and_leaves_a_chain() {
+    let running = start_with(|config| config.audit_keep_days = Some(30)).await;
+    let (admin, coordinator) = (running.admin(), &running.host.coordinator);
+    for name in ["one", "two", "three"] {
+        admin.create_api_key(name, Role::Viewer).await.unwrap();
+    }
+    let now = system_clock()();
+    let entries = async || admin.audit(Some(0), 100).await.unwrap();
+    let before = entries().await;
+    audit_retention::prune(coordinator, now.plus_seconds(29 * 86_400)).await.unwrap();
+    assert_eq!(entries().await, before, "nothing is older than 30 days");
+
+    audit_retention::prune(coordinator, now.plus_seconds(31 * 86_400)).await.unwrap();
+    let after = entries().await;
+    let records: Vec<Record> =
+        after.entries.iter().map(|entry| serde_json::from_str(&entry.record).unwrap()).collect();
+    let [prune] = &records[..] else { panic!("{records:?}") };
+    let last = Head { entries: 3, digest: Some(before.head.unwrap().parse().unwrap()) };
+    assert_eq!((prune.number, prune.previous, prune.removed()), (4, last.digest, Some(last)));
+    assert_eq!((prune.by.as_str(), prune.from.as_deref()), ("coordinator (audit.keep_days = 30)", None));
+    // The log continues after what was removed.
+    admin.create_api_key("four", Role::Viewer).await.unwrap();
+    let mut chain = Chain::after(last);
+    for entry in entries().await.entries {
+        let record: Record = serde_json::from_str(&entry.record).unwrap();
+        let entry = Entry { record: entry.record, digest: entry.digest.parse().unwrap() };
+        chain.follow(&entry, &record).unwrap();
+    }
+    assert_eq!(chain.head().entries, 5);
     running.host.stop().await.unwrap();
 }
 

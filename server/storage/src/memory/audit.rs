@@ -1,16 +1,18 @@
 use async_trait::async_trait;
 use folkmoot_coordinator::audit_log::{Entry, Head};
-use folkmoot_protocol::OrganisationId;
+use folkmoot_protocol::{OrganisationId, Timestamp};
 
 use super::{MemoryStorage, State};
 use crate::{
     AuditRepository, StorageError,
-    audit::{Act, actor},
+    audit::{Act, PRUNED_MAX, actor, last_before},
 };
 
 /// The audit log of one organisation.
 #[derive(Default)]
 pub(super) struct AuditLog {
+    /// The number of entries before `entries` that retention removed.
+    removed: u64,
     entries: Vec<Entry>,
     head: Head,
 }
@@ -24,13 +26,28 @@ impl AuditRepository for MemoryStorage {
         limit: u32,
     ) -> Result<Vec<Entry>, StorageError> {
         let state = self.lock();
-        let entries = state.audit_logs.get(&organisation_id).map_or(&[][..], |log| &log.entries);
-        let after = usize::try_from(after).unwrap_or(usize::MAX);
-        Ok(entries.iter().skip(after).take(limit as usize).cloned().collect())
+        let Some(log) = state.audit_logs.get(&organisation_id) else { return Ok(Vec::new()) };
+        let after = usize::try_from(after.saturating_sub(log.removed)).unwrap_or(usize::MAX);
+        Ok(log.entries.iter().skip(after).take(limit as usize).cloned().collect())
     }
 
     async fn audit_head(&self, organisation_id: OrganisationId) -> Result<Head, StorageError> {
         Ok(self.lock().audit_logs.get(&organisation_id).map_or_else(Head::default, |log| log.head))
+    }
+
+    async fn prune_audit(
+        &self,
+        organisation_id: OrganisationId,
+        before: Timestamp,
+    ) -> Result<u64, StorageError> {
+        let mut state = self.lock();
+        let Some(log) = state.audit_logs.get_mut(&organisation_id) else { return Ok(0) };
+        let oldest = &log.entries[..log.entries.len().min(PRUNED_MAX as usize)];
+        let Some((last, count)) = last_before(oldest, before)? else { return Ok(0) };
+        log.entries.drain(..usize::try_from(count).unwrap_or(usize::MAX).min(log.entries.len()));
+        log.removed = last.entries;
+        state.record(|| Act::audit_pruned(organisation_id, last))?;
+        Ok(count)
     }
 }
 

@@ -1,16 +1,17 @@
 use async_trait::async_trait;
 use folkmoot_coordinator::audit_log::{Entry, Head};
-use folkmoot_protocol::OrganisationId;
+use folkmoot_protocol::{OrganisationId, Timestamp};
 use sqlx::AnyConnection;
 
 use super::{
     SqlStorage,
     column::{Columns, integer, missing},
     dialect::{Dialect, Lock},
+    transaction::in_transaction,
 };
 use crate::{
     AuditRepository, StorageError,
-    audit::{Act, actor},
+    audit::{Act, PRUNED_MAX, actor, last_before},
 };
 
 const HEAD: &str = "SELECT * FROM audit_heads WHERE organisation_id = $1";
@@ -30,16 +31,51 @@ impl AuditRepository for SqlStorage {
             .bind(integer(after.min(i64::MAX as u64))?)
             .bind(i64::from(limit));
         let rows = query.fetch_all(&self.reader).await?;
-        let entries = rows.iter().map(|row| {
-            let columns = Columns::new(row, "audit entry");
-            Ok(Entry { record: columns.text("record")?, digest: columns.parsed("digest")? })
-        });
-        entries.collect()
+        rows.iter().map(entry_of).collect()
     }
 
     async fn audit_head(&self, organisation_id: OrganisationId) -> Result<Head, StorageError> {
         let query = sqlx::query(HEAD).bind(organisation_id.to_string());
         query.fetch_optional(&self.reader).await?.as_ref().map_or(Ok(Head::default()), head_of)
+    }
+
+    async fn prune_audit(
+        &self,
+        organisation_id: OrganisationId,
+        before: Timestamp,
+    ) -> Result<u64, StorageError> {
+        const OLDEST: &str =
+            "SELECT record, digest FROM audit_entries WHERE organisation_id = $1 ORDER BY number LIMIT $2";
+        const DELETE: &str = "DELETE FROM audit_entries WHERE organisation_id = $1 AND number <= $2";
+        let organisation = organisation_id.to_string();
+        in_transaction!(self, |connection| {
+            // Of two processes that prune at the same time, the second finds nothing to remove.
+            let head =
+                sqlx::query(self.dialect.locked(HEAD, Lock::Update, "audit_heads")).bind(&organisation);
+            if head.fetch_optional(&mut *connection).await?.is_none() {
+                return Ok(0);
+            }
+            let query = sqlx::query(OLDEST).bind(&organisation).bind(i64::from(PRUNED_MAX));
+            let rows = query.fetch_all(&mut *connection).await?;
+            let oldest = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
+            let Some((last, count)) = last_before(&oldest, before)? else { return Ok(0) };
+            let query = sqlx::query(DELETE).bind(&organisation).bind(integer(last.entries)?);
+            query.execute(&mut *connection).await?;
+            record(connection, self.dialect, || Act::audit_pruned(organisation_id, last)).await?;
+            Ok(count)
+        })
+    }
+}
+
+impl SqlStorage {
+    /// Lists the organisations that have an audit log, also closed ones and that of the system administrators.
+    ///
+    /// # Errors
+    /// Fails if the database fails.
+    pub async fn audited_organisations(&self) -> Result<Vec<OrganisationId>, StorageError> {
+        const SELECT: &str = "SELECT organisation_id FROM audit_heads ORDER BY organisation_id";
+        let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
+        rows.iter().map(|row| Columns::new(row, "audit log").parsed("organisation_id")).collect()
     }
 }
 
@@ -68,6 +104,11 @@ pub(super) async fn record(
     let update = sqlx::query(UPDATE).bind(&organisation_id).bind(integer(next.entries)?);
     update.bind(entry.digest.to_string()).execute(connection).await?;
     Ok(())
+}
+
+fn entry_of(row: &sqlx::any::AnyRow) -> Result<Entry, StorageError> {
+    let columns = Columns::new(row, "audit entry");
+    Ok(Entry { record: columns.text("record")?, digest: columns.parsed("digest")? })
 }
 
 fn head_of(row: &sqlx::any::AnyRow) -> Result<Head, StorageError> {

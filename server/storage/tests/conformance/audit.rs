@@ -1,7 +1,7 @@
 //! The audit log.
 
 use folkmoot_coordinator::{
-    audit_log::{Chain, Record},
+    audit_log::{Chain, Head, Record},
     privacy::PopulationPrivacy,
     task::TaskState,
 };
@@ -189,6 +189,33 @@ pub(super) async fn what_fails_or_has_no_author_is_not_recorded(
     assert_eq!(refused.await, (true, true, true));
     let records = log(storage, fixture.organisation_id).await?;
     assert_eq!(records.len(), 1, "only the token that was created");
+    Ok(())
+}
+
+pub(super) async fn retention_removes_the_oldest_entries(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let id = fixture.organisation_id;
+    assert_eq!(storage.prune_audit(id, later(99)).await?, 0, "there is no log");
+    for at in [1, 2, 9, 3] {
+        let actor = Actor { at: later(at), ..somebody() };
+        on_behalf_of(actor, storage.create_token(&fixture.token_record())).await?;
+    }
+    let whole = storage.audit_entries(id, 0, 9).await?;
+    let prune = async |at| on_behalf_of(somebody(), storage.prune_audit(id, later(at))).await;
+    assert_eq!((prune(1).await?, storage.audit_entries(id, 0, 9).await?), (0, whole.clone()));
+
+    // The last entry is old, too, but an entry before it is not.
+    assert_eq!(prune(5).await?, 2);
+    let rest = storage.audit_entries(id, 0, 9).await?;
+    assert_eq!((rest.len(), &rest[..2]), (3, &whole[2..]));
+    let record: Record = serde_json::from_str(&rest[2].record).expect("it is a record");
+    let removed = Head { entries: 2, digest: Some(whole[1].digest) };
+    assert_eq!((record.number, record.removed()), (5, Some(removed)));
+    let head = storage.audit_head(id).await?;
+    assert_eq!(head, Head { entries: 5, digest: Some(rest[2].digest) });
+    assert_eq!(storage.audit_entries(id, 3, 1).await?, rest[1..2]);
+    assert_eq!(prune(5).await?, 0, "nothing is recorded again");
+    assert_eq!(storage.audit_head(id).await?, head);
     Ok(())
 }
 

@@ -142,6 +142,7 @@ cases! {
     audit::each_act_is_recorded_with_its_author,
     audit::what_fails_or_has_no_author_is_not_recorded,
     audit::acts_at_the_same_time_form_one_chain,
+    audit::retention_removes_the_oldest_entries,
     races::the_last_use_of_a_token_is_spent_once,
     races::one_key_enrols_once,
     races::one_process_gets_the_lease,

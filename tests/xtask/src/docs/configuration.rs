@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The sections of the file, each with the structure that reads it and the file that defines the structure.
-const SECTIONS: [(&str, &str, &str); 8] = [
+const SECTIONS: [(&str, &str, &str); 9] = [
     ("server", "ServerConfig", "server/settings/src/server.rs"),
     ("database", "DatabaseConfig", "server/settings/src/server.rs"),
     ("storage", "StorageConfig", "server/settings/src/server.rs"),
@@ -18,6 +18,7 @@ const SECTIONS: [(&str, &str, &str); 8] = [
     ("sign_in", "SignInConfig", "server/sign-in/src/config.rs"),
     ("committee", "CommitteeConfig", "server/settings/src/lib.rs"),
     ("notifications", "NotificationConfig", "server/notification/src/config.rs"),
+    ("audit", "AuditConfig", "server/settings/src/lib.rs"),
 ];
 
 /// The lists of tables within the sections, each with the structure of one table and its file.

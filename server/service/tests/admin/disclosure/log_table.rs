@@ -50,6 +50,8 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "population",
             "provider",
             "purpose",
+            // The number of entries of an audit log that retention removed.
+            "removed",
             // Random, or chosen by a proxy of the operator.
             "request_id",
             "revoked",

@@ -1,5 +1,7 @@
 //! Tests that secrets and private data are not in the logs, even if everything is logged.
 
+mod people;
+
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
