@@ -119,11 +119,11 @@ fn small_plan() -> Plan {
         codec: Codec::None,
         protection: Protection::Plain,
         grid: ValueGrid::default(),
+        table_schema: None,
+        image_schema: None,
         local_noise: None,
         drift_correction: None,
         fine_tuning: None,
-        table_schema: None,
-        image_schema: None,
     }
 }
 

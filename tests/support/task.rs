@@ -184,6 +184,12 @@ fn start(model: &Model, description: &TaskDescription) -> (TensorSchema, Vec<f32
     (travelling.schema(), weights)
 }
 
+async fn store_components(blobs: &BlobStore, components: &[&'static [u8]]) {
+    for component in components {
+        blobs.put(Bytes::from_static(component)).await.expect("a test's blobs can be stored");
+    }
+}
+
 async fn store_task(
     storage: &SqlStorage,
     blobs: &BlobStore,
@@ -198,15 +204,13 @@ async fn store_task(
     };
     let model =
         Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");
+    store_components(blobs, &spec.components).await;
     let description = spec.description(&population);
     let model = model.for_plan(&description.plan).expect("a test's plan trains an output of its model");
     let (schema, initial_weights) = start(&model, &description);
     let (model, model_bytes) = put(spec.onnx.clone()).await;
-    let bytes = initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let (weights, weights_bytes) = put(bytes).await;
-    for component in &spec.components {
-        put(component.to_vec()).await;
-    }
+    let (weights, weights_bytes) =
+        put(initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect()).await;
     let (grid, own) = (description.grid, description.plan.clone());
     let plan = Plan {
         model,

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use folkmoot_engine::data::LabelKind;
+use folkmoot_protocol::DataSchema;
 
-use crate::{DataError, Fault, Format, Limits, guess, schema::DataSchema};
+use crate::{DataError, Fault, Format, Limits, guess};
 
 /// Options for reading a file or a folder. Reading fails if the format does not support an option that is set.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -33,8 +33,8 @@ pub struct Args {
     /// The column with the owner of each example, for the natural partition.
     #[arg(long, value_name = "NAME")]
     pub group_column: Option<String>,
-    /// The schema of a .csv file, from `folkmoot data schema`, or a model that carries one. The default is the task's
-    /// schema, if it has one.
+    /// The schema of a .csv file or of a folder of images, from `folkmoot data schema`, or a model that carries one. The
+    /// default is the task's schema, if it has one.
     #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
     pub schema: Option<PathBuf>,
     /// The file that describes the world of simulated runs, as for `folkmoot simulate`. If it has an adversary, that

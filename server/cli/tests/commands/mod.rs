@@ -6,6 +6,7 @@
 
 mod access;
 mod content;
+mod files;
 mod local;
 mod model;
 mod normalise;
