@@ -37,7 +37,7 @@ pub use inputs::{
 pub use make::{Made, make, make_masked};
 pub use own_result::{Trained, allows_own_loop, own_outcome};
 pub use own_tensors::{OwnTensors, constant, with_model, with_own, with_personal};
-pub use plan::{schema_of, update_metrics};
+pub use plan::{check_own_loss, schema_of, update_metrics};
 pub use steps::{Step, Training};
 pub use tuning::{fine_tuned_weights, measured};
 pub use width::{widest_fitting, width_of};

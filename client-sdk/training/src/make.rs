@@ -12,7 +12,10 @@ use folkmoot_work::{Budget, DeviceKey, secure_setting};
 use rand::{RngExt, SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 
-use crate::{FinishedWork, WorkError, plan::update_metrics};
+use crate::{
+    FinishedWork, WorkError,
+    plan::{check_own_loss, update_metrics},
+};
 
 /// An update that must be stored before it is sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +36,7 @@ pub struct Made {
 /// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or no random bytes are
 /// available for the noise. [`AbortReason::PlanUnsupported`] if the update must be masked.
 pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkError> {
+    check_own_loss(trained.outcome.metrics, &trained.plan.training)?;
     let assignment = &trained.assignment;
     let is_training = trained.plan.work == Work::Training;
     if let Some(committee) = trained.plan.protection.committee().filter(|_| is_training) {
@@ -110,6 +114,7 @@ fn make_for_committee(trained: &FinishedWork, terms: &CommitteeTerms) -> Result<
 
 fn mask(trained: &FinishedWork, terms: &SecureTerms, masks: &Masks) -> Result<Vec<u8>, WorkError> {
     let (assignment, plan) = (&trained.assignment, &trained.plan);
+    check_own_loss(trained.outcome.metrics, &plan.training)?;
     let header = MaskedHeader {
         assignment_id: assignment.assignment_id,
         schema_digest: plan.schema.digest(),

@@ -40,7 +40,7 @@ fn a_round_computes_the_statistics_of_all_rows() {
         "statistics prepare --number age=0..128 --date admitted=2026-01-01..2026-02-01 --category ward=north,south \
          --bins 8 --population hospitals --clients 3 --out asked",
     );
-    assert_eq!(said, "25 statistics of 3 columns; wrote asked\n");
+    assert_eq!(said, "26 statistics of 3 columns; wrote asked\n");
     run(folder.path(), "task check asked/task.toml --model asked/model.onnx");
     // Nothing is held out, so all rows count.
     run(
@@ -88,8 +88,12 @@ fn a_round_computes_the_statistics_of_all_rows() {
 fn every_protection_is_a_valid_task() {
     let folder = tempfile::tempdir().unwrap();
     let columns = "statistics prepare --number age=0..120 --category ward=north,south --population hospitals";
-    for flags in ["", " --secure-aggregation", " --epsilon 2", " --secure-aggregation --epsilon 2"] {
-        run(folder.path(), &format!("{columns} --clients 50 --out asked{flags}"));
+    let many = (0..9).map(|number| format!(" --number column-{number}=0..1")).collect::<String>();
+    let protections = ["", " --secure-aggregation", " --epsilon 2", " --secure-aggregation --epsilon 2"];
+    let sizes = [" --clients 50".to_owned(), format!(" --clients 10000{many}")];
+    for (flags, size) in protections.into_iter().flat_map(|flags| sizes.iter().map(move |size| (flags, size)))
+    {
+        run(folder.path(), &format!("{columns} --out asked{size}{flags}"));
         let checked = run(folder.path(), "task check asked/task.toml --model asked/model.onnx");
         assert!(checked.contains("has no fault"), "{flags}: {checked}");
     }

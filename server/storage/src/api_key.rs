@@ -62,6 +62,12 @@ impl ApiKeyRecord {
         let is_right = self.secret_hash == secret_hash || self.rotation.as_ref().is_some_and(is_previous);
         is_right && self.is_valid(now)
     }
+
+    /// Returns the end of the secret with this hash, if it is the previous one.
+    pub fn previous_until(&self, secret_hash: [u8; 32]) -> Option<Timestamp> {
+        let rotation = self.rotation.as_ref().filter(|one| one.previous_hash == secret_hash);
+        rotation.map(|rotation| rotation.previous_until)
+    }
 }
 
 /// Stores API keys.

@@ -65,7 +65,8 @@ pub trait AuditRepository {
     /// removed entries; if there are none, nothing is appended.
     ///
     /// # Errors
-    /// [`StorageError::Corrupt`] if the oldest entries are not a chain. Nothing is removed then.
+    /// [`StorageError::Corrupt`] if the oldest entries are not a chain that begins with entry 1, or after the last removed one.
+    /// Nothing is removed then.
     async fn prune_audit(
         &self,
         organisation_id: OrganisationId,
@@ -76,23 +77,33 @@ pub trait AuditRepository {
 /// The maximum number of entries of an audit log that are removed in one transaction.
 pub const PRUNED_MAX: u32 = 5_000;
 
-/// Returns the last of the oldest entries that are all older than `before`, and their number. Verifies their chain.
-pub(crate) fn last_before(oldest: &[Entry], before: Timestamp) -> Result<Option<(Head, u64)>, StorageError> {
+/// Returns the last of the oldest entries that are all older than `before`, and their number. Verifies that they form a chain
+/// that begins with entry 1, or after the entry that `newest_prune` says was removed last.
+pub(crate) fn last_before(
+    oldest: &[Entry],
+    newest_prune: Option<&Entry>,
+    before: Timestamp,
+) -> Result<Option<(Head, u64)>, StorageError> {
     let corrupt = |detail: String| StorageError::Corrupt { what: "audit entry", detail };
-    let (mut chain, mut count) = (None, 0);
+    let removed = newest_prune.map(|entry| {
+        let record: Record =
+            serde_json::from_str(&entry.record).map_err(|error| corrupt(error.to_string()))?;
+        record
+            .removed()
+            .ok_or_else(|| corrupt("an entry about a removal does not say what was removed".into()))
+    });
+    let mut chain = removed.transpose()?.map(Chain::after).unwrap_or_default();
+    let mut count = 0;
     for entry in oldest {
         let record: Record =
             serde_json::from_str(&entry.record).map_err(|error| corrupt(error.to_string()))?;
         if record.at >= before {
             break;
         }
-        let first =
-            || Chain::after(Head { entries: record.number.saturating_sub(1), digest: record.previous });
-        let chain: &mut Chain = chain.get_or_insert_with(first);
         chain.follow(entry, &record).map_err(|error| corrupt(error.to_string()))?;
         count += 1;
     }
-    Ok(chain.map(|chain| (chain.head(), count)))
+    Ok((count > 0).then(|| (chain.head(), count)))
 }
 
 /// An act, before it has a place in a log.
@@ -342,5 +353,33 @@ impl Act {
             Some(reason) => act.with("reason", reason),
             None => act,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retention_does_not_hide_entries_that_somebody_deleted() {
+        let organisation = OrganisationId::from_random_bytes([7; 16]);
+        let mut head = Head::default();
+        let mut next = |act: Act| {
+            let actor = Actor { by: "somebody".into(), from: None, at: Timestamp(1) };
+            let (entry, after) = act.entry(actor, head).unwrap();
+            head = after;
+            (entry, after)
+        };
+        let act = || Act::new(organisation, "token.revoke", "0123456789abcdef");
+        let [first, second, third] = [next(act()), next(act()), next(act())];
+        let prune = next(Act::audit_pruned(organisation, first.1));
+        let last = |oldest: &[&Entry], newest_prune| {
+            let oldest: Vec<Entry> = oldest.iter().copied().cloned().collect();
+            last_before(&oldest, newest_prune, Timestamp(2))
+        };
+        assert_eq!(last(&[&first.0, &second.0], None).unwrap(), Some((second.1, 2)));
+        assert_eq!(last(&[&second.0, &third.0], Some(&prune.0)).unwrap(), Some((third.1, 2)));
+        assert!(last(&[&second.0, &third.0], None).is_err(), "nothing says that the first was removed");
+        assert!(last(&[&third.0], Some(&prune.0)).is_err(), "only the first was removed");
     }
 }

@@ -29,17 +29,26 @@ impl Page {
         if !about.is_empty() {
             self.0.push(about.to_owned());
         }
+        self.content(path, table, level);
+    }
+
+    fn content(&mut self, path: &str, table: &Table, level: usize) {
         self.keys(table);
         for key in &table.keys {
             let path = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
             match &key.form {
                 Form::Table(inner) => self.table(&path, &key.about, inner, level + 1),
                 Form::Kinds(_) => self.kinds(&path, key, level + 1),
-                Form::Either(forms) => forms.iter().for_each(|form| {
-                    if let Form::Table(inner) = form {
-                        self.table(&path, &key.about, inner, level + 1);
+                Form::Either(_) => {
+                    for (number, inner) in alternatives(&key.form).into_iter().enumerate() {
+                        if number == 0 {
+                            self.table(&path, &key.about, inner, level + 1);
+                        } else {
+                            self.0.push("Or:".into());
+                            self.content(&path, inner, level + 1);
+                        }
                     }
-                }),
+                }
                 _ => {}
             }
         }
@@ -72,6 +81,15 @@ impl Page {
         if !items.is_empty() {
             self.0.push(items.join("\n"));
         }
+    }
+}
+
+/// Returns the tables that a value may be.
+fn alternatives(form: &Form) -> Vec<&Table> {
+    match form {
+        Form::Table(table) => vec![table],
+        Form::Either(forms) => forms.iter().flat_map(alternatives).collect(),
+        _ => Vec::new(),
     }
 }
 

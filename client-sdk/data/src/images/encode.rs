@@ -89,10 +89,19 @@ fn centre(channel: Channel, width: u64, height: u64) -> Channel {
 
 fn resized(channel: Channel, width: u64, height: u64) -> Channel {
     let (width, height) = (to_side(width), to_side(height));
-    if (width, height) == channel.dimensions() {
-        return channel;
-    }
-    resize(&channel, width, height, FilterType::Triangle)
+    let triangle = |channel: Channel, width: u32, height: u32| match (width, height) == channel.dimensions() {
+        true => channel,
+        false => resize(&channel, width, height, FilterType::Triangle),
+    };
+    // The library changes the height first. A wide image must not become wide and high in between.
+    let channel = match height > channel.height() {
+        true => {
+            let rows = channel.height();
+            triangle(channel, width, rows)
+        }
+        false => channel,
+    };
+    triangle(channel, width, height)
 }
 
 fn to_side(side: u64) -> u32 {

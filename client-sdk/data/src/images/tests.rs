@@ -195,6 +195,14 @@ fn resizing_agrees_with_pillow() {
     }
 }
 
+/// The widest image that the limit allows, as high as the schema asks, would need 268 GB on the way.
+#[test]
+fn proportions_cost_no_memory() {
+    let wide = png(GrayImage::new(1 << 22, 1));
+    let stretched = ImageSchema { fit: ImageFit::Stretch, ..schema(2, 4096) };
+    assert_eq!(features_of(wide, stretched), [0.0; 8192]);
+}
+
 #[test]
 fn photographs_are_turned_upright() {
     let mut image = GrayImage::from_pixel(16, 8, Luma([0]));

@@ -52,6 +52,14 @@ pub enum FitError {
         /// A description of the labels.
         labels: String,
     },
+    /// The loss `model_output` needs one number for each example.
+    #[error(
+        "the model's output has shape {output:?}, and a model that computes its own loss must return one number for each example"
+    )]
+    OwnLoss {
+        /// [`Model::output_shape`](crate::Model::output_shape).
+        output: Vec<usize>,
+    },
     /// A class number is too large.
     #[error("example {row} has class {class}, but the model's classes are 0 to {class_max}")]
     ClassOutOfRange {

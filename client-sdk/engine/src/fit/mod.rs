@@ -180,7 +180,10 @@ pub(crate) fn check_examples(
 /// Returns how to interpret the labels for this output shape and loss.
 fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<LabelForm, FitError> {
     if loss == Loss::ModelOutput {
-        return Ok(LabelForm::Ignored(labels.per_example()));
+        return match output_shape.iter().product::<usize>() {
+            1 => Ok(LabelForm::Ignored(labels.per_example())),
+            _ => Err(FitError::OwnLoss { output: output_shape.to_vec() }),
+        };
     }
     let is_target = matches!(labels, Labels::Targets(..));
     let kind = |needed| FitError::LabelKind { loss: loss.name(), needed };
@@ -346,7 +349,9 @@ mod tests {
         assert_eq!(check(&[3], Labels::Classes(vec![2]), Loss::BinaryCrossEntropy), Ok(LabelForm::Classes));
         assert_eq!(check(&[3], Labels::Targets(vec![0.5, 0.5, 0.0], 3), softmax), Ok(LabelForm::Values));
         let labels = Labels::Sequences(vec![9, 8, 7, 6], 2);
-        assert_eq!(check(&[], labels, Loss::ModelOutput), Ok(LabelForm::Ignored(2)));
+        assert_eq!(check(&[], labels.clone(), Loss::ModelOutput), Ok(LabelForm::Ignored(2)));
+        let error = FitError::OwnLoss { output: vec![3] };
+        assert_eq!(check(&[3], labels, Loss::ModelOutput), Err(error));
     }
 
     #[test]

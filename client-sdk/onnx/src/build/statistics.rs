@@ -20,7 +20,7 @@ pub struct StatisticsNumber {
 /// Builds a model that one step of gradient descent with the learning rate 1 turns into the means of statistics. Its loss is
 /// its own output (`model_output`).
 ///
-/// Input `input` `[N, features]`. The statistics s of an example are, in this order: for each number 1 minus its gap; the
+/// Input `input` `[N, features]`. The statistics s of an example are, in this order: 1; for each number 1 minus its gap; the
 /// features of `categories` as they are; each number z, limited to 0 to 1; each z²; and for each number `bins` values, of which the
 /// one with z in its part of the range is 1, all of them 0 in a gap. The trained tensor [`STATISTICS`] w has as many elements,
 /// all 0 at first. Output `loss` `[N, 1]`: ½‖w − s‖², whose gradient is w − s, so that the mean over examples is the step
@@ -34,14 +34,15 @@ pub fn statistics(
     categories: &[usize],
     bins: usize,
 ) -> Vec<u8> {
-    let count = numbers.len() * (3 + bins) + categories.len();
-    assert!(bins > 0 && count > 0, "statistics need a number or a category, and a bin");
+    let count = 1 + numbers.len() * (3 + bins) + categories.len();
+    assert!(bins > 0 && features > 0 && count > 1, "statistics need a number or a category, and a bin");
     let mut nodes = Vec::new();
-    // Shares are linear in the features: 1 − gap, or the feature itself.
+    // Shares are linear in the features: 1, 1 − gap, or the feature itself.
     let gaps = numbers.iter().map(|number| (number.gap, -1.0));
-    let shares = gaps.chain(categories.iter().map(|feature| (*feature, 1.0)));
+    let shares =
+        std::iter::once((0, 0.0)).chain(gaps).chain(categories.iter().map(|feature| (*feature, 1.0)));
     let ones = |count| std::iter::repeat_n(1.0, count).collect::<Vec<f32>>();
-    let offsets = [ones(numbers.len()), vec![0.0; categories.len()]].concat();
+    let offsets = [ones(1 + numbers.len()), vec![0.0; categories.len()]].concat();
     linear(&mut nodes, "shares", features, &shares.collect::<Vec<_>>(), &offsets);
     let mut parts = vec!["shares"];
     if !numbers.is_empty() {

@@ -58,8 +58,8 @@ pub enum Loss {
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = -60, "exclusiveMaximum" = 0)))]
         floor: f32,
     },
-    /// x: the model computes its own loss, and labels are ignored. Use it for losses that are not in this list, and for
-    /// learning without labels, such as that of an autoencoder.
+    /// x: the model computes its own loss, one number of 0 or more for each example, and labels are ignored. Use it for
+    /// losses that are not in this list, and for learning without labels, such as that of an autoencoder.
     ModelOutput,
 }
 

@@ -69,8 +69,8 @@ pub struct Follower {
     known: Option<Head>,
     /// The last entry before the first one, if that is not entry 1.
     removed: Option<Head>,
-    /// The last removed entry, as the newest entry about a removal says.
-    said_removed: Option<Head>,
+    /// True if an entry says that the entries before the first one were removed.
+    is_removal_recorded: bool,
 }
 
 /// A log that was verified to its end.
@@ -105,7 +105,7 @@ impl Follower {
         };
         chain.follow(&entry, &record).map_err(|error| broken(&error))?;
         let head = chain.head();
-        self.said_removed = record.removed().or(self.said_removed);
+        self.is_removal_recorded |= record.removed().is_some_and(|said| Some(said) == self.removed);
         self.check_known(head)
     }
 
@@ -128,13 +128,12 @@ impl Follower {
         let head = self.chain.unwrap_or_default().head();
         let removed = self.removed;
         match (self.known, removed) {
-            (_, Some(removed)) if self.said_removed != Some(removed) => {
-                Err(broken(&ChainError::Removed(removed)))
-            }
+            (_, Some(removed)) if !self.is_removal_recorded => Err(broken(&ChainError::Removed(removed))),
             (Some(known), _) if known.entries > head.entries => Err(broken(&ChainError::Head(known))),
-            (Some(known), Some(removed)) if known.entries < removed.entries => Err(CliError::with_remedy(
+            (Some(known), Some(removed)) if known.entries <= removed.entries => Err(CliError::with_remedy(
                 format!(
-                    "the known head of {} entries cannot be verified: retention removed entries 1 to {}",
+                    "the known head of {} entries cannot be verified: entries 1 to {} were removed, according to the log by \
+                     retention, which somebody with access to the database can imitate",
                     known.entries, removed.entries
                 ),
                 "verify an export that contains it with --file, and save the current head",
@@ -234,10 +233,11 @@ mod tests {
         let head = verified(&rest, None).unwrap();
         assert_eq!(head.entries, 4);
         assert!(verified(&rest, Some(head)).is_ok());
-        assert!(verified(&rest, Some(second(&log(2)))).is_ok(), "the last removed one");
-        let known = Head { entries: 1, digest: Some(BlobDigest::of(b"")) };
-        let error = verified(&rest, Some(known)).unwrap_err();
-        assert!(error.message.contains("retention removed entries 1 to 2"), "{}", error.message);
+        let first = Head { entries: 1, digest: Some(BlobDigest::of(b"")) };
+        for known in [second(&log(2)), first] {
+            let error = verified(&rest, Some(known)).unwrap_err();
+            assert!(error.message.contains("entries 1 to 2 were removed"), "{}", error.message);
+        }
 
         for broken in [
             &rest[..1],

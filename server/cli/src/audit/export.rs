@@ -27,6 +27,8 @@ pub struct Args {
 struct Exported {
     #[serde(flatten)]
     head: Head,
+    /// The number of entries in the file, which is smaller than that of the head if retention removed some.
+    written: u64,
     file: PathBuf,
 }
 
@@ -46,14 +48,16 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         .await;
     };
     let mut new = NewFile::create(&file)?;
+    let mut written = 0;
     chain::download(&admin, |view| {
         new.line(&output::json(&view)?)?;
+        written += 1;
         follower.follow(view)
     })
     .await?;
     new.finish()?;
-    args.form.print(&Exported { head: follower.end()?.head, file }, |exported| {
-        let (entries, file) = (exported.head.entries, exported.file.display());
-        format!("wrote {entries} entries to {file}\nhead {}", chain::shown(exported.head))
+    args.form.print(&Exported { head: follower.end()?.head, written, file }, |exported| {
+        let (written, file) = (exported.written, exported.file.display());
+        format!("wrote {written} entries to {file}\nhead {}", chain::shown(exported.head))
     })
 }

@@ -54,7 +54,7 @@ fn text(report: &Report) -> String {
         ]
     });
     let rows = table(["NUMBER", "AT", "BY", "FROM", "ACTION", "SUBJECT", "CHANGES"], rows);
-    format!("{rows}\n\n{} entries in all", report.entry_count)
+    format!("{rows}\n\n{} entries so far", report.entry_count)
 }
 
 /// Formats a change: `state: active → paused`, or `name: digits` for a new property.

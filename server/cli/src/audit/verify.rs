@@ -52,13 +52,13 @@ fn text(verified: &Verified) -> String {
     let known = match verified.known_head {
         Some(known) => format!("known head {} was found", chain::shown(known)),
         None => "The chain of entries is intact. Save the head in another place: with --head, it later proves that no \
-                 entry was removed or rewritten."
+                 entry from it on was removed or rewritten."
             .into(),
     };
     let removed = verified.removed.map_or_else(String::new, |removed| {
         let last = removed.entries;
         format!(
-            "Entries 1 to {last} were removed by retention. The head at their end was {}.\n",
+            "Entries 1 to {last} were removed, according to the log by retention. The head at their end was {}.\n",
             chain::shown(removed)
         )
     });

@@ -24,6 +24,7 @@ pub fn category(text: &str) -> Result<TableColumn, String> {
     let refused = || format!("{text:?} is not NAME=TEXT,TEXT; give for example ward=north,south");
     let (name, values) = text.split_once('=').ok_or_else(refused)?;
     let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    let name = name.trim();
     if name.is_empty() || values.iter().any(String::is_empty) {
         return Err(refused());
     }
@@ -37,6 +38,7 @@ fn range(
 ) -> Result<(String, f64, f64), String> {
     let refused = || format!("{text:?} is not NAME=FROM..TO; give for example {example}");
     let (name, bounds) = text.rsplit_once('=').ok_or_else(refused)?;
+    let name = name.trim();
     let (from, to) = bounds.split_once("..").ok_or_else(refused)?;
     let (from, to) = parse(from).zip(parse(to)).ok_or_else(refused)?;
     if name.is_empty() || !(from.is_finite() && to.is_finite() && from < to) {
@@ -61,7 +63,7 @@ mod tests {
 
     #[test]
     fn flags_name_columns_and_ranges() {
-        let TableColumn::Number { name, mean, deviation, .. } = number("a=b=-2..3.5").unwrap() else {
+        let TableColumn::Number { name, mean, deviation, .. } = number("a=b =-2..3.5").unwrap() else {
             panic!()
         };
         assert_eq!((name.as_str(), mean, deviation), ("a=b", -2.0, 5.5));

@@ -1,14 +1,27 @@
 use std::{fs, path::PathBuf};
 
 use folkmoot_data::schema::{DataSchema, TableColumn, TableSchema};
+use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::PopulationName;
 use serde::Serialize;
 
 use super::{column, report::Layout};
-use crate::{CliError, output::OutputArgs, replace};
+use crate::{CliError, output::OutputArgs, replace, task::check::read_text_for};
 
 /// The maximum number of bins.
 const BINS_MAX: u64 = 1_000;
+
+/// The maximum number of clients of a round.
+const CLIENTS_MAX: i64 = 100_000;
+
+/// The maximum number of statistics. The model grows with its product with the number of columns.
+const STATISTICS_MAX: usize = 10_000;
+
+/// The bits that a weighted value of the grid may have, without those of the number of clients: for sums, 62 with them.
+const GRID_BITS: u32 = 50;
+
+/// The bits of the largest weight.
+const WEIGHT_BITS: u32 = 20;
 
 /// The flags of `folkmoot statistics prepare`.
 #[derive(clap::Args)]
@@ -31,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     population: PopulationName,
     /// The number of clients whose tables are summed.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
     clients: u32,
     /// Hide the means of single clients: the coordinator only sees the sum.
     #[arg(long)]
@@ -63,7 +76,7 @@ struct Prepared {
 /// Writes the model, the task and the schema.
 ///
 /// # Errors
-/// If there are no columns, a name occurs twice, or a file cannot be written.
+/// If there are no columns or too many, a name occurs twice, the flags contradict each other, or a file cannot be written.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let columns: Vec<TableColumn> =
         args.number.iter().chain(&args.date).chain(&args.category).cloned().collect();
@@ -77,25 +90,40 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     })?;
     let layout = Layout::of(&schema, usize::try_from(args.bins).unwrap_or(usize::MAX));
     let norm_max = layout.norm_max();
+    if layout.statistic_count() > STATISTICS_MAX {
+        let message =
+            format!("these are {} statistics, and the limit is {STATISTICS_MAX}", layout.statistic_count());
+        return Err(CliError::with_remedy(message, "ask for fewer columns, or set --bins lower"));
+    }
     fs::create_dir_all(&args.out).map_err(CliError::write(&args.out))?;
     let schema_text = serde_json::to_string_pretty(&data)
         .map_err(|error| CliError::new(format!("the schema cannot be written as JSON: {error}")))?;
     replace::write(&args.out.join("columns.schema.json"), schema_text + "\n")?;
-    replace::write(&args.out.join("task.toml"), task(args, norm_max))?;
-    replace::write(&args.out.join("model.onnx"), layout.model())?;
+    let (onnx, text) = (layout.model(), task(args, norm_max));
+    let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+    let model = Model::from_onnx(&onnx, &limits).map_err(|error| CliError::new(error.to_string()))?;
+    let path = args.out.join("task.toml");
+    // The names of the columns and the schema are right, so a fault is about the numbers of the other flags.
+    read_text_for(&path, &text, Some(&model))?;
+    replace::write(&path, text)?;
+    replace::write(&args.out.join("model.onnx"), onnx)?;
     let prepared = Prepared {
         folder: args.out.clone(),
         column_count: schema.columns.len(),
         statistic_count: layout.statistic_count(),
         norm_max,
     };
-    args.output.print(&prepared, text)
+    args.output.print(&prepared, shown)
 }
 
 /// Returns the text of the task file.
 fn task(args: &Args, norm_max: f64) -> String {
     let Args { population, clients, .. } = args;
-    let value_max = norm_max.log2().ceil().exp2();
+    let value_bits = norm_max.log2().ceil();
+    let value_max = value_bits.exp2();
+    // Sums of masked values have 62 bits, of which the clients, a sign and a spare one take some.
+    let client_bits = clients.ilog2() + 3;
+    let fraction_bits = 28.min(GRID_BITS.min(62 - client_bits) - WEIGHT_BITS - value_bits as u32);
     let head = format!(
         "# Statistics of the tables of {clients} clients. A client's update is the mean of its own rows, and the version of the
 # only round is the mean of all clients.
@@ -113,7 +141,7 @@ batch_size = 256
 accumulation_steps = 1000000    # one step over all rows
 
 [grid]
-fraction_bits = 28
+fraction_bits = {fraction_bits}
 value_max = {value_max}
 weight_max = 1000000            # a client with more rows counts as one with so many
 
@@ -127,7 +155,7 @@ over_selection_factor = 1.0
 "
     );
     // One client in five may leave after the selection.
-    let minimum = (clients - clients / 5).max(2.min(*clients));
+    let minimum = clients - clients / 5;
     let sum_of =
         |task: String| format!("{task}minimum_cohort = {minimum}\n\n[protection.secure_aggregation]\n");
     let rule = |kind: &str| format!("\n[aggregator]\nkind = \"{kind}\"\n");
@@ -156,7 +184,7 @@ fn positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{text:?} is not a number above 0"))
 }
 
-fn text(prepared: &Prepared) -> String {
+fn shown(prepared: &Prepared) -> String {
     format!(
         "{} statistics of {} columns; wrote {}",
         prepared.statistic_count,

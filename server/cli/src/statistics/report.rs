@@ -7,6 +7,9 @@ use serde::Serialize;
 /// The smallest share of gaps that is not the rounding of single precision.
 const GAPS_MIN: f64 = 1e-5;
 
+/// The smallest deviation, as a share of the range, that is not the rounding of single precision.
+const DEVIATION_MIN: f64 = 2e-3;
+
 /// The places of the statistics of a schema.
 pub struct Layout<'a> {
     schema: &'a TableSchema,
@@ -87,7 +90,7 @@ impl<'a> Layout<'a> {
 
     /// Returns the number of statistics.
     pub fn statistic_count(&self) -> usize {
-        self.numbers.len() * (3 + self.bins) + self.categories.len()
+        1 + self.numbers.len() * (3 + self.bins) + self.categories.len()
     }
 
     /// Returns the model that computes the statistics.
@@ -95,15 +98,19 @@ impl<'a> Layout<'a> {
         statistics(self.schema.feature_count(), &self.numbers, &self.categories, self.bins)
     }
 
-    /// Returns the largest norm of the statistics of a table. The shares of a category or of a histogram add up to at most 1,
-    /// and the other three statistics of a number are at most 1 each.
+    /// Returns the largest norm of the statistics of a table. The first is 1, the shares of a category or of a histogram add
+    /// up to at most 1, and the other three statistics of a number are at most 1 each.
     pub fn norm_max(&self) -> f64 {
-        ((self.schema.columns.len() + 3 * self.numbers.len()) as f64).sqrt()
+        ((1 + self.schema.columns.len() + 3 * self.numbers.len()) as f64).sqrt()
     }
 
-    /// Reads the statistics from the model's trained tensor.
+    /// Reads the statistics from the model's trained tensor. A private sum is divided by the planned number of clients, also if
+    /// fewer took part, so everything is relative to the first statistic, which is 1 in each row.
     pub fn read(&self, statistics: &[f32]) -> Vec<ColumnReport> {
-        let all: Vec<f64> = statistics.iter().map(|value| f64::from(*value).max(0.0)).collect();
+        let whole =
+            statistics.first().map(|whole| f64::from(*whole)).filter(|whole| *whole > 0.0).unwrap_or(1.0);
+        let all: Vec<f64> =
+            statistics.iter().skip(1).map(|value| f64::from(*value).max(0.0) / whole).collect();
         let (present, rest) = all.split_at(self.numbers.len());
         let (shares, rest) = rest.split_at(self.categories.len());
         let (means, rest) = rest.split_at(self.numbers.len());
@@ -150,7 +157,8 @@ fn of_number(
         is_date,
         range: [from, from + width],
         gap_share: (1.0 - present).max(0.0),
-        mean: unit_mean.map(|mean| from + width * mean),
+        // Noise could carry the mean out of the range.
+        mean: unit_mean.map(|mean| from + width * mean.min(1.0)),
         deviation: variance.map(|variance| width * variance.sqrt()),
         median: median(&histogram).map(|median| from + width * median),
         histogram,
@@ -188,13 +196,17 @@ pub fn schema(reports: &[ColumnReport], label: Option<&str>) -> Result<TableSche
             ColumnReport::Number { name, is_date: false, .. } if Some(name.as_str()) == label => {
                 schema.label = Some(TableLabel::Target { name: name.clone() });
             }
-            ColumnReport::Number { name, is_date, gap_share, mean, deviation, .. } => {
+            ColumnReport::Number { name, is_date, range, gap_share, mean, deviation, .. } => {
                 let Some((mean, deviation)) = mean.zip(*deviation) else {
                     return Err(format!(
                         "no row has a value in column {name}; leave it out of the statistics"
                     ));
                 };
-                let deviation = if deviation > 0.0 { deviation } else { 1.0 };
+                if deviation <= DEVIATION_MIN * (range[1] - range[0]) {
+                    return Err(format!(
+                        "the deviation of column {name} is lost in rounding or noise; choose a range near its values, or leave it out"
+                    ));
+                }
                 let missing =
                     if *gap_share > GAPS_MIN { MissingValue::Indicator } else { MissingValue::Mean };
                 let name = name.clone();
@@ -236,12 +248,33 @@ mod tests {
             TableColumn::Category { name: "ward".into(), values: vec!["north".into()] },
         ];
         let schema = TableSchema { columns, label: None };
-        let layout = Layout::of_count(&schema, 7).unwrap();
-        assert_eq!((layout.bins, layout.norm_max()), (2, 5f64.sqrt()));
-        let found = layout.read(&[-0.1, 0.4, 0.6, 0.2, -0.3, -0.1, 0.1]);
+        let layout = Layout::of_count(&schema, 8).unwrap();
+        assert_eq!((layout.bins, layout.norm_max()), (2, 6f64.sqrt()));
+        let found = layout.read(&[1.0, -0.1, 0.4, 0.6, 0.2, -0.3, -0.1, 0.1]);
         let ColumnReport::Number { mean, deviation, histogram, gap_share, .. } = &found[0] else { panic!() };
         assert_eq!((*mean, *deviation, *gap_share, &histogram[..]), (None, None, 1.0, &[0.0, 1.0][..]));
         assert!(super::schema(&found, None).unwrap_err().contains("no row has a value in column age"));
-        assert!(Layout::of_count(&schema, 5).is_none());
+        assert!(Layout::of_count(&schema, 6).is_none());
+        // Half of the planned clients took part.
+        let found = layout.read(&[0.5, 0.4, 0.3, 0.1, 0.2, 0.1, 0.1, 0.3]);
+        let ColumnReport::Number { mean, gap_share, .. } = &found[0] else { panic!() };
+        assert!((gap_share - 0.2).abs() < 1e-6 && (mean.unwrap() - 50.0).abs() < 1e-4, "{found:?}");
+        let ColumnReport::Category { shares, other_share, .. } = &found[1] else { panic!() };
+        assert!((shares[0] - 0.6).abs() < 1e-6 && (other_share - 0.2).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn a_deviation_that_was_lost_scales_nothing() {
+        let narrow = ColumnReport::Number {
+            name: "age".into(),
+            is_date: false,
+            range: [0.0, 1e6],
+            gap_share: 0.0,
+            mean: Some(5e5),
+            deviation: Some(28.7),
+            median: None,
+            histogram: Vec::new(),
+        };
+        assert!(schema(&[narrow], None).unwrap_err().contains("column age is lost in rounding"));
     }
 }

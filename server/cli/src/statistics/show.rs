@@ -63,7 +63,12 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     })?;
     if let Some(path) = &args.schema {
         let derived = schema(&reports, args.label_column.as_deref()).map_err(CliError::new)?;
-        let text = serde_json::to_string_pretty(&DataSchema::from(derived))
+        let derived = DataSchema::from(derived);
+        derived.check().map_err(|fault| {
+            let remedy = "choose another label, or ask for more columns";
+            CliError::with_remedy(format!("the schema {}", fault.message), remedy)
+        })?;
+        let text = serde_json::to_string_pretty(&derived)
             .map_err(|error| CliError::new(format!("the schema cannot be written as JSON: {error}")))?;
         replace::write(path, text + "\n")?;
     }

@@ -32,8 +32,9 @@ fn statistics_of_a_round() -> Vec<u8> {
     let age = StatisticsNumber { feature: 0, gap: 1 };
     let onnx = statistics(5, &[age], &[2, 3, 4], 2);
     let model = Model::from_onnx(&onnx, &ImportLimits::default()).expect("a model");
-    let counted =
-        model.export_onnx(&[0.8, 0.5, 0.25, 0.25, 0.4, 0.25, 0.5, 0.3]).expect("as many as in the model");
+    let counted = model
+        .export_onnx(&[1.0, 0.8, 0.5, 0.25, 0.25, 0.4, 0.25, 0.5, 0.3])
+        .expect("as many as in the model");
     let schema = json!({ "columns": [
         { "kind": "number", "name": "age", "mean": 0.0, "deviation": 100.0, "missing": "indicator" },
         { "kind": "category", "name": "ward", "values": ["north", "south"] },

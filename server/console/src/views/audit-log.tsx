@@ -46,8 +46,10 @@ export function AuditLog() {
                   { name: 'Changes', show: (record) => record.changes.map(changeOf).join(', ') },
                 ]}
               />
-              <p class="note">{count(page.entry_count)} entries in all.</p>
-              {oldest > 1 && <Button onClick={() => setBefore(oldest)}>Older entries</Button>}
+              <p class="note">{count(page.entry_count)} entries so far.</p>
+              {oldest > 1 && (before === undefined || oldest < before) && (
+                <Button onClick={() => setBefore(oldest)}>Older entries</Button>
+              )}
               {before !== undefined && <Button onClick={() => setBefore(undefined)}>Newest entries</Button>}
             </>
           );

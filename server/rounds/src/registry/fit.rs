@@ -119,6 +119,16 @@ fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
     let needs_several = match loss {
         loss if loss.contains_softmax() => "one logit for each class",
         Loss::Cosine => "a vector of two numbers or more",
+        Loss::ModelOutput if output.iter().product::<usize>() != 1 => {
+            let message = format!(
+                "model_output needs one number for each example, but the output has the shape {output:?}"
+            );
+            return Some(Fault::new(
+                "plan.loss",
+                message,
+                "end the model with its loss, or choose another loss",
+            ));
+        }
         _ => return None,
     };
     if output.last().is_some_and(|&size| size > 1) {

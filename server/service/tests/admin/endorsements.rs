@@ -43,7 +43,7 @@ async fn an_endorsement_is_published_if_it_is_about_the_task() {
     let whole = statement(&before);
     let alter: [(Alter, &str); 6] = [
         (|one| one.task_id = TaskId::from_random_bytes([1; 16]), "is about the task"),
-        (|one| one.model = BlobDigest::of(b"other"), "names another model"),
+        (|one| one.model = BlobDigest::of(b"other"), "names a model that is not the task's"),
         (|one| one.expires_at = Timestamp(1), "has expired"),
         (|one| one.plans[0].digest = BlobDigest::of(b"other"), "does not name the plan for training"),
         (|one| one.plans[0].cohort_min = 9, "asks for cohorts of 9, but the task combines 4"),

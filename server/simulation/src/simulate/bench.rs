@@ -11,7 +11,8 @@ use folkmoot_protocol::{
     update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
 use folkmoot_training::{
-    OwnTensors, SystemChance, constant, fine_tuned_weights, measured, sent, widest_fitting, width_of,
+    OwnTensors, SystemChance, check_own_loss, constant, fine_tuned_weights, measured, sent, widest_fitting,
+    width_of,
 };
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
@@ -91,6 +92,7 @@ impl Bench {
         if let Some(part) = training.cluster.or(training.width).filter(|_| !delta.is_empty()) {
             delta = lesson.travelling.update(delta, part);
         }
+        check_own_loss(metrics, &lesson.plan.training).map_err(|error| failed(&error.detail))?;
         let grid = lesson.plan.grid;
         let header = UpdateHeader {
             assignment_id: training.assignment_id,

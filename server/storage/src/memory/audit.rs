@@ -43,7 +43,9 @@ impl AuditRepository for MemoryStorage {
         let mut state = self.lock();
         let Some(log) = state.audit_logs.get_mut(&organisation_id) else { return Ok(0) };
         let oldest = &log.entries[..log.entries.len().min(PRUNED_MAX as usize)];
-        let Some((last, count)) = last_before(oldest, before)? else { return Ok(0) };
+        let is_prune = |entry: &&Entry| entry.record.contains("\"action\":\"audit.prune\"");
+        let newest_prune = log.entries.iter().rev().find(is_prune);
+        let Some((last, count)) = last_before(oldest, newest_prune, before)? else { return Ok(0) };
         log.entries.drain(..usize::try_from(count).unwrap_or(usize::MAX).min(log.entries.len()));
         log.removed = last.entries;
         state.record(|| Act::audit_pruned(organisation_id, last))?;

@@ -46,6 +46,9 @@ impl AuditRepository for SqlStorage {
     ) -> Result<u64, StorageError> {
         const OLDEST: &str =
             "SELECT record, digest FROM audit_entries WHERE organisation_id = $1 ORDER BY number LIMIT $2";
+        // In a text of the JSON, quotation marks have a backslash, so that nobody's text looks like this.
+        const NEWEST_PRUNE: &str = "SELECT record, digest FROM audit_entries \
+             WHERE organisation_id = $1 AND record LIKE '%\"action\":\"audit.prune\"%' ORDER BY number DESC LIMIT 1";
         const DELETE: &str = "DELETE FROM audit_entries WHERE organisation_id = $1 AND number <= $2";
         let organisation = organisation_id.to_string();
         in_transaction!(self, |connection| {
@@ -58,7 +61,11 @@ impl AuditRepository for SqlStorage {
             let query = sqlx::query(OLDEST).bind(&organisation).bind(i64::from(PRUNED_MAX));
             let rows = query.fetch_all(&mut *connection).await?;
             let oldest = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
-            let Some((last, count)) = last_before(&oldest, before)? else { return Ok(0) };
+            let row = sqlx::query(NEWEST_PRUNE).bind(&organisation).fetch_optional(&mut *connection).await?;
+            let newest_prune = row.as_ref().map(entry_of).transpose()?;
+            let Some((last, count)) = last_before(&oldest, newest_prune.as_ref(), before)? else {
+                return Ok(0);
+            };
             let query = sqlx::query(DELETE).bind(&organisation).bind(integer(last.entries)?);
             query.execute(&mut *connection).await?;
             record(connection, self.dialect, || Act::audit_pruned(organisation_id, last)).await?;

@@ -216,6 +216,10 @@ pub(super) async fn retention_removes_the_oldest_entries(storage: &Storage) -> R
     assert_eq!(storage.audit_entries(id, 3, 1).await?, rest[1..2]);
     assert_eq!(prune(5).await?, 0, "nothing is recorded again");
     assert_eq!(storage.audit_head(id).await?, head);
+    assert_eq!(prune(99).await?, 3, "the rest follows the last removed entry");
+    let last = storage.audit_entries(id, 0, 9).await?;
+    let record: Record = serde_json::from_str(&last[0].record).expect("it is a record");
+    assert_eq!((last.len(), record.number, record.removed()), (1, 6, Some(head)));
     Ok(())
 }
 

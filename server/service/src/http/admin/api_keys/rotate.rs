@@ -20,7 +20,8 @@ use crate::http::{
 };
 
 /// Gives an API key a new secret. Its id, name, role and expiry stay. The old secret stays valid for `overlap_seconds`, and
-/// sessions that began with it end then at the latest. Another rotation within this time ends the older secret at once. The
+/// sessions that began with it end then at the latest. Another rotation within this time ends the older secret at once, but not
+/// its sessions, and also if nobody saw the secret in between: do not repeat a rotation whose answer was lost, but revoke the key. The
 /// response is the only one that contains the new secret. Only privacy officers rotate the keys of privacy officers, and
 /// they rotate no others.
 #[utoipa::path(

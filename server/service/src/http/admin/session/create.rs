@@ -6,7 +6,7 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use folkmoot_api::session::{CreateSessionRequest, SessionView};
-use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
 use folkmoot_storage::ApiKeyRecord;
 
@@ -41,16 +41,24 @@ pub async fn create_session(
     let (parts, body) = request.into_parts();
     let request: CreateSessionRequest =
         read::json_within(&app, &parts.headers, body, REQUEST_BYTES_MAX, &app.edge.strangers).await?;
-    let caller = Caller::from(access::throttled(&app, &parts, key_of(&app, &request)).await?);
+    let (key, secret_until) = access::throttled(&app, &parts, key_of(&app, &request)).await?;
+    let caller = Caller::from(key);
     let expires_at = (app.clock)().plus_seconds(SESSION_SECONDS);
+    let expires_at = secret_until.map_or(expires_at, |until| until.min(expires_at));
     let (session, record) = begin(&app, &parts, &caller.who, expires_at, None).await?;
     let set = AppendHeaders([(header::SET_COOKIE, cookie::set(&session, SESSION_SECONDS))]);
     Ok((StatusCode::CREATED, set, Json(session_view(&session, &record, caller))))
 }
 
-async fn key_of(app: &App, request: &CreateSessionRequest) -> Result<ApiKeyRecord, Refusal> {
+/// Returns the key, and the end of its secret if a rotation has replaced it.
+async fn key_of(
+    app: &App,
+    request: &CreateSessionRequest,
+) -> Result<(ApiKeyRecord, Option<Timestamp>), Refusal> {
     let malformed =
         |error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key is malformed: {error}"));
     let credential: Credential = request.api_key.trim().parse().map_err(malformed)?;
-    access::key(&app.coordinator.storage, &credential, (app.clock)()).await
+    let key = access::key(&app.coordinator.storage, &credential, (app.clock)()).await?;
+    let until = key.previous_until(credential.secret_hash());
+    Ok((key, until))
 }
