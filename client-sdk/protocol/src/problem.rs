@@ -32,7 +32,9 @@ pub struct Problem {
     /// For an upload: the number of bytes that the coordinator has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes: Option<u64>,
-    /// The id of the request, by which the coordinator's operator finds it in the log.
+    /// The id of the request, by which the coordinator's operator finds it in the log. A page does not show it, and reading it
+    /// would make the browser's module larger.
+    #[cfg(not(target_family = "wasm"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -49,11 +51,13 @@ impl Problem {
             retry_after_milliseconds: None,
             server_time: None,
             received_bytes: None,
+            #[cfg(not(target_family = "wasm"))]
             request_id: None,
         }
     }
 }
 
+#[cfg(not(target_family = "wasm"))]
 /// The code and the detail. If the coordinator is at fault (status 500 or higher), also the id of the request.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,6 @@
 use folkmoot_engine::{Model, TrainedPart, TrainingOutcome, Travelling};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, DriftCorrection, Loss, Plan, Work,
+    Codec, DEVICE_RULES_MAX, DeviceRule, DriftCorrection, Plan, Work,
     messages::{AbortReason, Artifact, Assignment},
 };
 
@@ -190,7 +190,7 @@ pub fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     #[cfg(not(target_family = "wasm"))]
     if let Some(schema) = plan.data_schema().map_err(|fault| unsupported(fault.to_owned()))? {
         schema.check_for_plan().map_err(|fault| unsupported(format!("schema of the data: {fault}")))?;
-        if !schema.has_labels() && plan.training.loss != Loss::ModelOutput {
+        if !schema.has_labels() && plan.training.loss != folkmoot_protocol::Loss::ModelOutput {
             return Err(unsupported("the schema of the data has no label for the loss".into()));
         }
     }

@@ -33,7 +33,7 @@ pub fn check_own_loss(metrics: engine::Metrics, plan: &protocol::TrainingPlan) -
     if plan.loss != protocol::Loss::ModelOutput || metrics.loss_sum >= 0.0 {
         return Ok(());
     }
-    let detail = "the model's own loss is below 0; a model with the loss model_output must return 0 or more";
+    let detail = "the loss is below 0";
     Err(WorkError::new(AbortReason::TrainingFailed, detail))
 }
 

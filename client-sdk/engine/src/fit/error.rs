@@ -52,14 +52,6 @@ pub enum FitError {
         /// A description of the labels.
         labels: String,
     },
-    /// The loss `model_output` needs one number for each example.
-    #[error(
-        "the model's output has shape {output:?}, and a model that computes its own loss must return one number for each example"
-    )]
-    OwnLoss {
-        /// [`Model::output_shape`](crate::Model::output_shape).
-        output: Vec<usize>,
-    },
     /// A class number is too large.
     #[error("example {row} has class {class}, but the model's classes are 0 to {class_max}")]
     ClassOutOfRange {
@@ -72,8 +64,7 @@ pub enum FitError {
     },
     /// The plan does not have one weight for each class.
     #[error(
-        "the plan has {found} class_weights, but the model has {classes} classes; give one weight for each class, in the \
-         order of the class numbers"
+        "the plan has {found} class_weights, but the model has {classes} classes; give one weight for each class"
     )]
     ClassWeights {
         /// The number of the plan's weights.
@@ -141,8 +132,8 @@ pub enum FitError {
     },
     /// The model ends with a function that the loss contains.
     #[error(
-        "the model ends with {activation}, and the loss {loss} contains its own: it would be applied twice. Remove the \
-         {activation} from the end of the model, so that it outputs logits, or set plan.output to its input, {input}"
+        "the model ends with {activation}, and the loss {loss} contains its own: it would be applied twice. Remove it, so \
+         that the model outputs logits, or set plan.output to its input, {input}"
     )]
     FinalActivation {
         /// The operator.
@@ -196,8 +187,7 @@ pub enum FitError {
     },
     /// Newton's method would need too many gradients for this model.
     #[error(
-        "the optimizer newton is for at most {max} trained parameters, but the plan trains {found}; freeze more, or choose \
-         another optimizer, such as sgd"
+        "newton is for at most {max} trained parameters, but the plan trains {found}; choose another optimizer"
     )]
     TooManyForNewton {
         /// The number of trained parameters.
@@ -214,8 +204,8 @@ pub enum FitError {
     /// The plan requires per-example clipping, but the model has batch normalisation, through which the examples of a
     /// batch influence each other.
     #[error(
-        "gradient_clipping.per_example_norm cannot be used with batch normalisation, which mixes the examples of a \
-         batch; remove it from the plan, or use a model with group or layer normalisation"
+        "gradient_clipping.per_example_norm cannot be used with batch normalisation, which mixes examples; remove it, or \
+         use group or layer normalisation"
     )]
     MixedExamples,
 }

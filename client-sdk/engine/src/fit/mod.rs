@@ -182,7 +182,7 @@ fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<Lab
     if loss == Loss::ModelOutput {
         return match output_shape.iter().product::<usize>() {
             1 => Ok(LabelForm::Ignored(labels.per_example())),
-            _ => Err(FitError::OwnLoss { output: output_shape.to_vec() }),
+            _ => Err(own_loss(output_shape)),
         };
     }
     let is_target = matches!(labels, Labels::Targets(..));
@@ -197,6 +197,11 @@ fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<Lab
         _ if !is_target => Err(kind("target values, not class numbers")),
         _ => Ok(LabelForm::Values),
     }
+}
+
+/// The error of an output that is not one loss for each example.
+fn own_loss(output: &[usize]) -> FitError {
+    FitError::OutputShape { output: output.to_vec(), labels: "one loss per example".into() }
 }
 
 fn check_label_count(layout: &Layout, output_shape: &[usize], labels: &Labels) -> Result<(), FitError> {
@@ -350,8 +355,7 @@ mod tests {
         assert_eq!(check(&[3], Labels::Targets(vec![0.5, 0.5, 0.0], 3), softmax), Ok(LabelForm::Values));
         let labels = Labels::Sequences(vec![9, 8, 7, 6], 2);
         assert_eq!(check(&[], labels.clone(), Loss::ModelOutput), Ok(LabelForm::Ignored(2)));
-        let error = FitError::OwnLoss { output: vec![3] };
-        assert_eq!(check(&[3], labels, Loss::ModelOutput), Err(error));
+        assert_eq!(check(&[3], labels, Loss::ModelOutput), Err(own_loss(&[3])));
     }
 
     #[test]

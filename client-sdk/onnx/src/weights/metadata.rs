@@ -55,7 +55,7 @@ impl Metadata {
             reason: reason.to_owned(),
         };
         // Clients and the commands read the schema; it says nothing about weights.
-        if [&b"table_schema"[..], b"image_schema"].contains(&name) {
+        if matches!(name, b"table_schema" | b"image_schema") {
             return Ok(());
         }
         if value.len() > VALUE_BYTES_MAX {
@@ -70,7 +70,7 @@ impl Metadata {
             b"separate" => self.separate.extend(names.map(NamePattern::from)),
             _ => {
                 return Err(refused(
-                    "is unknown; the entries are weights, shared, separate, table_schema and image_schema",
+                    "is unknown; the entries are weights, shared, separate and table_schema",
                 ));
             }
         }

@@ -99,18 +99,14 @@ pub struct Plan {
     #[cfg(not(target_family = "wasm"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table_schema: Option<TableSchema>,
-    /// A browser brings numbers, so it skips the rules. Reading them would make its module larger.
+    /// A browser brings numbers, so it skips the rules for tables and images. Reading them would make its module larger.
     #[cfg(target_family = "wasm")]
-    #[serde(default, skip_serializing)]
+    #[serde(default, skip_serializing, alias = "image_schema")]
     pub table_schema: serde::de::IgnoredAny,
     /// The rules by which a client turns its images into numbers. A client that brings numbers is not affected.
     #[cfg(not(target_family = "wasm"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_schema: Option<Box<ImageSchema>>,
-    /// A browser brings numbers, so it skips the rules.
-    #[cfg(target_family = "wasm")]
-    #[serde(default, skip_serializing)]
-    pub image_schema: serde::de::IgnoredAny,
 }
 
 impl Plan {

@@ -47,9 +47,7 @@ export function AuditLog() {
                 ]}
               />
               <p class="note">{count(page.entry_count)} entries so far.</p>
-              {oldest > 1 && (before === undefined || oldest < before) && (
-                <Button onClick={() => setBefore(oldest)}>Older entries</Button>
-              )}
+              {oldest > 1 && (before === undefined || oldest < before) && <Button onClick={() => setBefore(oldest)}>Older entries</Button>}
               {before !== undefined && <Button onClick={() => setBefore(undefined)}>Newest entries</Button>}
             </>
           );
