@@ -60,6 +60,14 @@ export function natives(coordinator, token, count, name = 'native') {
 /** Returns the accessibility faults that axe-core finds. */
 export async function violations(page) {
   await page.evaluate(axe);
+  // A colour on its way to another has a contrast of its own.
+  await page.evaluate(() => {
+    const ends = (one) => one.effect.getComputedTiming().endTime < Infinity;
+    document
+      .getAnimations()
+      .filter(ends)
+      .forEach((one) => one.finish());
+  });
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
   return found.violations.map(
     ({ id, nodes }) =>
