@@ -30,7 +30,7 @@ pub struct PopulationView {
     /// The delta of the budget. Null if `epsilon` is null.
     #[schema(value_type = Option<f64>)]
     pub delta: Option<Delta>,
-    /// Whether viewers and privacy officers may download the models of the population's tasks.
+    /// True if viewers and privacy officers may download the models of the population's tasks.
     pub viewers_download: bool,
     /// When the population was created.
     pub created_at: Timestamp,
@@ -40,7 +40,7 @@ pub struct PopulationView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetDownloadsRequest {
-    /// Whether viewers and privacy officers may download them. Operators and admins always may.
+    /// True if viewers and privacy officers may download the models. Operators and admins always may.
     pub viewers_download: bool,
 }
 

@@ -1,4 +1,4 @@
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use folkmoot_edge::ServeError;
 use folkmoot_rounds::{audit_retention, clock::Clock, coordinator::Coordinator};
@@ -18,11 +18,12 @@ pub async fn run(
     let mut closed = pin!(closed);
     let mut ticks = tokio::time::interval(INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut hours = tokio::time::interval(PRUNE_INTERVAL);
+    // A long removal delays neither settlements nor the end.
+    let mut pruning = pin!(prune_hourly(&coordinator, &clock));
     loop {
         tokio::select! {
             _ = ticks.tick() => settle(&coordinator, &clock).await,
-            _ = hours.tick() => prune(&coordinator, &clock).await,
+            never = &mut pruning => match never {},
             () = &mut closed => return Ok(()),
         }
     }
@@ -38,8 +39,12 @@ pub async fn settle(coordinator: &Coordinator, clock: &Clock) {
     }
 }
 
-async fn prune(coordinator: &Coordinator, clock: &Clock) {
-    if let Err(error) = audit_retention::prune(coordinator, clock()).await {
-        tracing::error!(%error, "could not remove old entries of audit logs; the next attempt is in an hour");
+async fn prune_hourly(coordinator: &Coordinator, clock: &Clock) -> Infallible {
+    let mut hours = tokio::time::interval(PRUNE_INTERVAL);
+    loop {
+        hours.tick().await;
+        if let Err(error) = audit_retention::prune(coordinator, clock()).await {
+            tracing::error!(%error, "could not remove old entries of audit logs; the next attempt is in an hour");
+        }
     }
 }

@@ -56,10 +56,9 @@ impl ApiKeyRecord {
 
     /// Returns whether the secret with this hash opens anything at `now`.
     pub fn accepts(&self, secret_hash: [u8; 32], now: Timestamp) -> bool {
-        let is_previous =
-            |rotation: &KeyRotation| rotation.previous_hash == secret_hash && now < rotation.previous_until;
         // These compare hashes of 256 random bits, so the timing of a comparison reveals nothing useful.
-        let is_right = self.secret_hash == secret_hash || self.rotation.as_ref().is_some_and(is_previous);
+        let is_right = self.secret_hash == secret_hash
+            || self.previous_until(secret_hash).is_some_and(|until| now < until);
         is_right && self.is_valid(now)
     }
 

@@ -77,6 +77,23 @@ pub trait AuditRepository {
 /// The maximum number of entries of an audit log that are removed in one transaction.
 pub const PRUNED_MAX: u32 = 5_000;
 
+/// Returns the first of the oldest entries if it is older than `before`.
+pub(crate) fn first_due(oldest: &[Entry], before: Timestamp) -> Result<Option<Record>, StorageError> {
+    let first = oldest.first().map(record_of).transpose()?;
+    Ok(first.filter(|record| record.at < before))
+}
+
+/// Returns the text in the JSON of an entry about removed entries, and of no other: in a text of an operator, quotation marks
+/// have a backslash.
+pub(crate) fn prune_mark() -> String {
+    format!("\"action\":\"{}\"", Record::PRUNE)
+}
+
+fn record_of(entry: &Entry) -> Result<Record, StorageError> {
+    serde_json::from_str(&entry.record)
+        .map_err(|error| StorageError::Corrupt { what: "audit entry", detail: error.to_string() })
+}
+
 /// Returns the last of the oldest entries that are all older than `before`, and their number. Verifies that they form a chain
 /// that begins with entry 1, or after the entry that `newest_prune` says was removed last.
 pub(crate) fn last_before(
@@ -86,17 +103,14 @@ pub(crate) fn last_before(
 ) -> Result<Option<(Head, u64)>, StorageError> {
     let corrupt = |detail: String| StorageError::Corrupt { what: "audit entry", detail };
     let removed = newest_prune.map(|entry| {
-        let record: Record =
-            serde_json::from_str(&entry.record).map_err(|error| corrupt(error.to_string()))?;
-        record
+        record_of(entry)?
             .removed()
             .ok_or_else(|| corrupt("an entry about a removal does not say what was removed".into()))
     });
     let mut chain = removed.transpose()?.map(Chain::after).unwrap_or_default();
     let mut count = 0;
     for entry in oldest {
-        let record: Record =
-            serde_json::from_str(&entry.record).map_err(|error| corrupt(error.to_string()))?;
+        let record = record_of(entry)?;
         if record.at >= before {
             break;
         }

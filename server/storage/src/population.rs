@@ -15,7 +15,7 @@ pub struct PopulationRecord {
     pub clients: ClientKind,
     /// The unit of privacy, and the common privacy budget of all tasks.
     pub privacy: PopulationPrivacy,
-    /// Whether roles that may only read may download the models of the population's tasks.
+    /// True if viewers and privacy officers may download the models of the population's tasks.
     pub viewers_download: bool,
     /// When the population was created.
     pub created_at: Timestamp,

@@ -11,6 +11,30 @@ const PIXEL_BYTES_MAX: u64 = 8;
 /// The maximum number of bytes that a decoder may use in addition to the pixels.
 const DECODER_BYTES_MAX: u64 = 1 << 26;
 
+/// The size and the kind of an image, from its header.
+pub(super) struct Header {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) is_grey: bool,
+}
+
+impl Header {
+    /// Reads the header of a PNG or JPEG image. Width and height are those of the upright image.
+    pub(super) fn read(content: &[u8], limits: &Limits) -> Result<Self, Fault> {
+        let mut decoder = open(content, limits)?;
+        let ((width, height), is_grey) = (decoder.dimensions(), !decoder.color_type().has_color());
+        let is_turned = matches!(
+            orientation(&mut decoder),
+            Orientation::Rotate90
+                | Orientation::Rotate270
+                | Orientation::Rotate90FlipH
+                | Orientation::Rotate270FlipH
+        );
+        let (width, height) = if is_turned { (height, width) } else { (width, height) };
+        Ok(Self { width, height, is_grey })
+    }
+}
+
 /// An image with separate channels.
 pub(super) struct Image {
     pub(super) width: u32,
@@ -37,8 +61,7 @@ impl Image {
     /// Decodes a PNG or JPEG image, and turns it by the orientation in its EXIF data.
     pub(super) fn decode_upright(content: &[u8], limits: &Limits) -> Result<Self, Fault> {
         let mut decoder = open(content, limits)?;
-        // A damaged entry says nothing about the pixels.
-        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let orientation = orientation(&mut decoder);
         let mut image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
         image.apply_orientation(orientation);
         Ok(Self { width: image.width(), height: image.height(), channels: channels(&image)? })
@@ -102,6 +125,11 @@ fn open<'a>(content: &'a [u8], limits: &Limits) -> Result<impl ImageDecoder + 'a
         return Err(Fault::new(reason, "make it smaller, or raise image_pixels_max"));
     }
     Ok(decoder)
+}
+
+/// Returns the orientation in the EXIF data. A damaged entry says nothing about the pixels.
+fn orientation(decoder: &mut impl ImageDecoder) -> Orientation {
+    decoder.orientation().unwrap_or(Orientation::NoTransforms)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "map_err passes the error")]

@@ -5,7 +5,11 @@ use std::path::Path;
 use folkmoot_protocol::{ImageFit, ImageSchema};
 use serde::Serialize;
 
-use super::{decode::Image, encode, folders::classes};
+use super::{
+    decode::{Header, Image},
+    encode,
+    folders::classes,
+};
 use crate::{DataError, Fault, Limits, file, moments::Moments};
 
 /// Options for deriving a schema from images.
@@ -32,8 +36,8 @@ pub struct InferredImages {
     pub class_counts: Vec<u64>,
 }
 
-/// Derives a schema from the folders of images. The function reads each image twice: for the size, and for the mean and
-/// the deviation of each channel after resizing.
+/// Derives a schema from the folders of images. The function reads the header of each image for the size, and then the image
+/// for the mean and the deviation of each channel after resizing.
 ///
 /// # Errors
 /// [`DataError`] if an image cannot be read, there is only one class, or the sizes differ and the options have no size.
@@ -43,19 +47,16 @@ pub fn infer(path: &Path, options: &ImageInferOptions) -> Result<InferredImages,
         let fault = Fault::new("has only one class", "put the images of each class into a folder of its own");
         return Err(DataError::invalid(path, fault));
     }
-    let open = |path: &Path| {
-        let content = file::bytes(path, &options.limits)?;
-        Image::decode_upright(&content, &options.limits).map_err(|fault| DataError::invalid(path, fault))
-    };
     let (mut size, mut grey) = (options.size, true);
     for path in classes.iter().flat_map(|class| &class.images) {
-        let image = open(path)?;
-        grey &= image.channels.len() == 1;
-        let (width, height) = *size.get_or_insert((image.width, image.height));
-        if options.size.is_none() && (width, height) != (image.width, image.height) {
+        let content = file::bytes(path, &options.limits)?;
+        let header = Header::read(&content, &options.limits);
+        let Header { width, height, is_grey } = header.map_err(|fault| DataError::invalid(path, fault))?;
+        grey &= is_grey;
+        let (first_width, first_height) = *size.get_or_insert((width, height));
+        if options.size.is_none() && (width, height) != (first_width, first_height) {
             let reason = format!(
-                "is {} × {} pixels, and images before it are {width} × {height}",
-                image.width, image.height
+                "is {width} × {height} pixels, and images before it are {first_width} × {first_height}"
             );
             let remedy = "choose the size that the model accepts with --width and --height";
             return Err(DataError::invalid(path, Fault::new(reason, remedy)));
@@ -73,7 +74,9 @@ pub fn infer(path: &Path, options: &ImageInferOptions) -> Result<InferredImages,
     let mut features = Vec::new();
     for path in classes.iter().flat_map(|class| &class.images) {
         features.clear();
-        encode::push(open(path)?, &whole, &mut features);
+        let content = file::bytes(path, &options.limits)?;
+        let image = Image::decode_upright(&content, &options.limits);
+        encode::push(image.map_err(|fault| DataError::invalid(path, fault))?, &whole, &mut features);
         let pixels = schema.width as usize * schema.height as usize;
         for (moments, channel) in moments.iter_mut().zip(features.chunks_exact(pixels)) {
             channel.iter().for_each(|sample| moments.add(f64::from(*sample)));

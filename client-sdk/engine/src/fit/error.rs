@@ -13,7 +13,7 @@ pub enum FitError {
         found: usize,
     },
     /// A weight is NaN or infinite.
-    #[error("weight {index} is NaN or infinite; all weights must be finite")]
+    #[error("weight {index} is NaN or infinite, and must be finite")]
     WeightNotFinite {
         /// The weight's position in schema order.
         index: usize,
@@ -36,12 +36,12 @@ pub enum FitError {
         /// The importer's error text.
         reason: String,
     },
-    /// The loss needs another kind of labels.
-    #[error("the labels do not match the loss: {loss} needs {needed}")]
+    /// The loss needs another kind of labels, or of output.
+    #[error("{loss} needs {needed}")]
     LabelKind {
         /// The name of the loss in a plan.
         loss: &'static str,
-        /// The required kind of labels.
+        /// The required kind of labels or of output.
         needed: &'static str,
     },
     /// The loss cannot compare the model's output with the labels, because their shapes differ.
@@ -196,10 +196,7 @@ pub enum FitError {
         max: usize,
     },
     /// Every tensor is frozen, or the loss depends on none.
-    #[error(
-        "there is nothing to train: the loss does not depend on any parameter that is not frozen; freeze fewer \
-         parameters"
-    )]
+    #[error("there is nothing to train: the loss depends on no parameter that is not frozen; freeze fewer")]
     NothingToTrain,
     /// The plan requires per-example clipping, but the model has batch normalisation, through which the examples of a
     /// batch influence each other.

@@ -179,15 +179,13 @@ pub(crate) fn check_examples(
 
 /// Returns how to interpret the labels for this output shape and loss.
 fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<LabelForm, FitError> {
-    if loss == Loss::ModelOutput {
-        return match output_shape.iter().product::<usize>() {
-            1 => Ok(LabelForm::Ignored(labels.per_example())),
-            _ => Err(own_loss(output_shape)),
-        };
-    }
     let is_target = matches!(labels, Labels::Targets(..));
     let kind = |needed| FitError::LabelKind { loss: loss.name(), needed };
     match loss {
+        Loss::ModelOutput => match output_shape.iter().product::<usize>() {
+            1 => Ok(LabelForm::Ignored(labels.per_example())),
+            _ => Err(kind("one output per example")),
+        },
         loss if loss.is_cross_entropy() => Ok(if is_target { LabelForm::Values } else { LabelForm::Classes }),
         Loss::BinaryCrossEntropy | Loss::Hinge => {
             let is_for_each_output = labels.per_example() == output_shape.iter().product::<usize>();
@@ -197,11 +195,6 @@ fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<Lab
         _ if !is_target => Err(kind("target values, not class numbers")),
         _ => Ok(LabelForm::Values),
     }
-}
-
-/// The error of an output that is not one loss for each example.
-fn own_loss(output: &[usize]) -> FitError {
-    FitError::OutputShape { output: output.to_vec(), labels: "one loss per example".into() }
 }
 
 fn check_label_count(layout: &Layout, output_shape: &[usize], labels: &Labels) -> Result<(), FitError> {
@@ -355,7 +348,10 @@ mod tests {
         assert_eq!(check(&[3], Labels::Targets(vec![0.5, 0.5, 0.0], 3), softmax), Ok(LabelForm::Values));
         let labels = Labels::Sequences(vec![9, 8, 7, 6], 2);
         assert_eq!(check(&[], labels.clone(), Loss::ModelOutput), Ok(LabelForm::Ignored(2)));
-        assert_eq!(check(&[3], labels, Loss::ModelOutput), Err(own_loss(&[3])));
+        assert_eq!(
+            check(&[3], labels, Loss::ModelOutput),
+            Err(FitError::LabelKind { loss: "model_output", needed: "one output per example" })
+        );
     }
 
     #[test]

@@ -118,8 +118,7 @@ pub fn build(
     let output = graph.reshape(output, &layout.output_shape(batch))?;
     let targets = match layout.form {
         LabelForm::Classes => one_hot(graph, layout, labels)?,
-        LabelForm::Values => labels,
-        LabelForm::Ignored(_) => return mean(graph, output, shares),
+        LabelForm::Values | LabelForm::Ignored(_) => labels,
     };
     let weights = weights_of_classes(graph, &objective.class_weights, targets)?;
     let targets = smoothed(graph, objective.label_smoothing, layout, targets)?;

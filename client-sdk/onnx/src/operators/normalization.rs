@@ -25,9 +25,7 @@ pub(super) fn batch(node: &mut NodeLowering<'_>) -> Outputs {
     let (is_written, spatial) = (attributes.flag("training_mode")?, attributes.integer("spatial", 1)?);
     node.expect_inputs(5..=5)?;
     if spatial != 1 {
-        return Err(node.refuse(
-            "has separate statistics for every position, which is not supported; set its attribute `spatial` to 1",
-        ));
+        return Err(node.refuse("has statistics for every position; set its attribute `spatial` to 1"));
     }
     let x = node.input(0)?;
     let shape = node.shape(x.value);

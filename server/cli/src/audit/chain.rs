@@ -31,14 +31,10 @@ pub async fn download(
     let mut after = 0;
     loop {
         let page = admin.audit(Some(after), PAGE_ENTRIES).await?;
-        if page.entries.is_empty() {
-            return Ok(());
-        }
-        for view in page.entries {
-            // Retention may have removed the first entries, so their count is not the number of the last one.
-            after = parse(view.clone())?.1.number;
-            visit(view)?;
-        }
+        let Some(last) = page.entries.last() else { return Ok(()) };
+        // Retention may have removed the first entries, so the count of entries is not the number of the last one.
+        after = parse(last.clone())?.1.number;
+        page.entries.into_iter().try_for_each(&mut visit)?;
     }
 }
 

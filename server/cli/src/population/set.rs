@@ -15,7 +15,7 @@ pub struct Args {
     /// be changed only before the first client enrols.
     #[arg(long, value_name = "crowd|sites")]
     clients: Option<ClientKind>,
-    /// Whether viewers and privacy officers may download the models of the population's tasks. Operators and admins always
+    /// Let viewers and privacy officers download the models of the population's tasks, or not. Operators and admins always
     /// may.
     #[arg(long, value_name = "true|false")]
     viewers_download: Option<bool>,

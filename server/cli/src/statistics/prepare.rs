@@ -1,4 +1,7 @@
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use folkmoot_data::schema::{DataSchema, TableColumn, TableSchema};
 use folkmoot_engine::{ImportLimits, Model};
@@ -17,11 +20,10 @@ const CLIENTS_MAX: i64 = 100_000;
 /// The maximum number of statistics. The model grows with its product with the number of columns.
 const STATISTICS_MAX: usize = 10_000;
 
-/// The bits that a weighted value of the grid may have, without those of the number of clients: for sums, 62 with them.
-const GRID_BITS: u32 = 50;
-
-/// The bits of the largest weight.
-const WEIGHT_BITS: u32 = 20;
+/// The finest grid that is tried.
+const FRACTION_BITS_MAX: u32 = 28;
+/// The coarsest grid that is tried: steps of 6e-5 of the range.
+const FRACTION_BITS_MIN: u32 = 14;
 
 /// The flags of `folkmoot statistics prepare`.
 #[derive(clap::Args)]
@@ -99,13 +101,11 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let schema_text = serde_json::to_string_pretty(&data)
         .map_err(|error| CliError::new(format!("the schema cannot be written as JSON: {error}")))?;
     replace::write(&args.out.join("columns.schema.json"), schema_text + "\n")?;
-    let (onnx, text) = (layout.model(), task(args, norm_max));
+    let onnx = layout.model();
     let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
     let model = Model::from_onnx(&onnx, &limits).map_err(|error| CliError::new(error.to_string()))?;
     let path = args.out.join("task.toml");
-    // The names of the columns and the schema are right, so a fault is about the numbers of the other flags.
-    read_text_for(&path, &text, Some(&model))?;
-    replace::write(&path, text)?;
+    replace::write(&path, checked_task(args, norm_max, &path, &model)?)?;
     replace::write(&args.out.join("model.onnx"), onnx)?;
     let prepared = Prepared {
         folder: args.out.clone(),
@@ -116,14 +116,25 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     args.output.print(&prepared, shown)
 }
 
+/// Returns the text of the task file, with the finest grid that many clients' sums allow.
+///
+/// # Errors
+/// The faults of the task with the finest grid, if no grid is allowed. The columns are right, so a fault is about the numbers
+/// of the other flags.
+fn checked_task(args: &Args, norm_max: f64, path: &Path, model: &Model) -> Result<String, CliError> {
+    let tried = |fraction_bits| {
+        let text = task(args, norm_max, fraction_bits);
+        read_text_for(path, &text, Some(model)).map(|_| text)
+    };
+    let finest = tried(FRACTION_BITS_MAX);
+    let mut coarser = (FRACTION_BITS_MIN..FRACTION_BITS_MAX).rev();
+    Ok(finest.or_else(|faults| coarser.find_map(|bits| tried(bits).ok()).ok_or(faults))?)
+}
+
 /// Returns the text of the task file.
-fn task(args: &Args, norm_max: f64) -> String {
+fn task(args: &Args, norm_max: f64, fraction_bits: u32) -> String {
     let Args { population, clients, .. } = args;
-    let value_bits = norm_max.log2().ceil();
-    let value_max = value_bits.exp2();
-    // Sums of masked values have 62 bits, of which the clients, a sign and a spare one take some.
-    let client_bits = clients.ilog2() + 3;
-    let fraction_bits = 28.min(GRID_BITS.min(62 - client_bits) - WEIGHT_BITS - value_bits as u32);
+    let value_max = norm_max.log2().ceil().exp2();
     let head = format!(
         "# Statistics of the tables of {clients} clients. A client's update is the mean of its own rows, and the version of the
 # only round is the mean of all clients.

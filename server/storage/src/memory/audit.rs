@@ -5,7 +5,7 @@ use folkmoot_protocol::{OrganisationId, Timestamp};
 use super::{MemoryStorage, State};
 use crate::{
     AuditRepository, StorageError,
-    audit::{Act, PRUNED_MAX, actor, last_before},
+    audit::{Act, PRUNED_MAX, actor, last_before, prune_mark},
 };
 
 /// The audit log of one organisation.
@@ -43,8 +43,8 @@ impl AuditRepository for MemoryStorage {
         let mut state = self.lock();
         let Some(log) = state.audit_logs.get_mut(&organisation_id) else { return Ok(0) };
         let oldest = &log.entries[..log.entries.len().min(PRUNED_MAX as usize)];
-        let is_prune = |entry: &&Entry| entry.record.contains("\"action\":\"audit.prune\"");
-        let newest_prune = log.entries.iter().rev().find(is_prune);
+        let mark = prune_mark();
+        let newest_prune = log.entries.iter().rev().find(|entry| entry.record.contains(&mark));
         let Some((last, count)) = last_before(oldest, newest_prune, before)? else { return Ok(0) };
         log.entries.drain(..usize::try_from(count).unwrap_or(usize::MAX).min(log.entries.len()));
         log.removed = last.entries;

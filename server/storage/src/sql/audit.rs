@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     AuditRepository, StorageError,
-    audit::{Act, PRUNED_MAX, actor, last_before},
+    audit::{Act, PRUNED_MAX, actor, first_due, last_before, prune_mark},
 };
 
 const HEAD: &str = "SELECT * FROM audit_heads WHERE organisation_id = $1";
@@ -46,9 +46,8 @@ impl AuditRepository for SqlStorage {
     ) -> Result<u64, StorageError> {
         const OLDEST: &str =
             "SELECT record, digest FROM audit_entries WHERE organisation_id = $1 ORDER BY number LIMIT $2";
-        // In a text of the JSON, quotation marks have a backslash, so that nobody's text looks like this.
         const NEWEST_PRUNE: &str = "SELECT record, digest FROM audit_entries \
-             WHERE organisation_id = $1 AND record LIKE '%\"action\":\"audit.prune\"%' ORDER BY number DESC LIMIT 1";
+             WHERE organisation_id = $1 AND record LIKE $2 ORDER BY number DESC LIMIT 1";
         const DELETE: &str = "DELETE FROM audit_entries WHERE organisation_id = $1 AND number <= $2";
         let organisation = organisation_id.to_string();
         in_transaction!(self, |connection| {
@@ -61,8 +60,15 @@ impl AuditRepository for SqlStorage {
             let query = sqlx::query(OLDEST).bind(&organisation).bind(i64::from(PRUNED_MAX));
             let rows = query.fetch_all(&mut *connection).await?;
             let oldest = rows.iter().map(entry_of).collect::<Result<Vec<_>, _>>()?;
-            let row = sqlx::query(NEWEST_PRUNE).bind(&organisation).fetch_optional(&mut *connection).await?;
-            let newest_prune = row.as_ref().map(entry_of).transpose()?;
+            let Some(first) = first_due(&oldest, before)? else { return Ok(0) };
+            let newest_prune = match first.number {
+                1 => None,
+                _ => {
+                    let mark = format!("%{}%", prune_mark());
+                    let query = sqlx::query(NEWEST_PRUNE).bind(&organisation).bind(mark);
+                    query.fetch_optional(&mut *connection).await?.as_ref().map(entry_of).transpose()?
+                }
+            };
             let Some((last, count)) = last_before(&oldest, newest_prune.as_ref(), before)? else {
                 return Ok(0);
             };

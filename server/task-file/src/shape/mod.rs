@@ -123,7 +123,11 @@ impl Form {
                 "a table with one key".into()
             }
             Self::Words(_) => "a string in quotes, or a table with one key".into(),
-            Self::Either(forms) => forms.iter().map(Self::expected).collect::<Vec<_>>().join(", or "),
+            Self::Either(forms) => {
+                let mut kinds: Vec<String> = forms.iter().map(Self::expected).collect();
+                kinds.dedup();
+                kinds.join(", or ")
+            }
         }
     }
 }
