@@ -8,9 +8,8 @@ use folkmoot_protocol::{
     update::UpdateMetrics,
 };
 use folkmoot_rounds::device;
-use folkmoot_storage::{
-    MemoryStorage, SqlOptions, SqlStorage, Storage, TaskRepository, test_support::TestPostgres,
-};
+use folkmoot_storage::{MemoryStorage, SqlOptions, SqlStorage, Storage, TaskRepository};
+use folkmoot_test_postgres::TestPostgres;
 use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},

@@ -4,13 +4,14 @@
 use std::{collections::BTreeMap, path::Path};
 
 use bytes::Bytes;
+use folkmoot_backup::{BackupSummary, Places, restore, save};
 use folkmoot_objects::{BlobStore, Objects};
 use folkmoot_protocol::{
     AssignmentId,
     messages::{UploadState, UploadStatus},
 };
-use folkmoot_service::backup::{BackupSummary, Places, restore, save};
-use folkmoot_storage::{SqlStorage, test_support::TestPostgres};
+use folkmoot_storage::SqlStorage;
+use folkmoot_test_postgres::TestPostgres;
 use folkmoot_tests::{
     cluster::Cluster,
     coordinator_process::CoordinatorConfig,

@@ -8,7 +8,7 @@ use folkmoot_protocol::ErrorCode::{
 };
 use folkmoot_rounds::clock;
 use folkmoot_service::host::{Host, HostConfig};
-use folkmoot_storage::test_support::TestPostgres;
+use folkmoot_test_postgres::TestPostgres;
 use folkmoot_tests::{
     raw::{Answer, Endpoint, RawRequest},
     raw_client::RawClient,

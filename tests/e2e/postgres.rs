@@ -9,7 +9,7 @@ use folkmoot_engine::data::{CsvOptions, read_csv};
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::clock;
 use folkmoot_service::host::{Host, HostConfig};
-use folkmoot_storage::test_support::TestPostgres;
+use folkmoot_test_postgres::TestPostgres;
 use folkmoot_tests::{patience::patiently, raw::Endpoint, raw_client::RawClient};
 use serde_json::json;
 

@@ -8,7 +8,8 @@ use std::{
 use folkmoot_client::HttpSettings;
 use folkmoot_edge::tls;
 use folkmoot_objects::{BlobStore, Objects};
-use folkmoot_storage::{SqlStorage, test_support::TestPostgres};
+use folkmoot_storage::SqlStorage;
+use folkmoot_test_postgres::TestPostgres;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,

@@ -4,7 +4,7 @@
 use std::{fs, path::Path, process::Output};
 
 use folkmoot_api::tokens::CreateTokenRequest;
-use folkmoot_storage::test_support::TestPostgres;
+use folkmoot_test_postgres::TestPostgres;
 use serde_json::Value;
 use sqlx::{AnyConnection, Connection, any::install_default_drivers};
 

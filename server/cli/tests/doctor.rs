@@ -10,7 +10,7 @@ use std::{
 };
 
 use folkmoot_engine::onnx::build::mlp;
-use folkmoot_storage::test_support::TestPostgres;
+use folkmoot_test_postgres::TestPostgres;
 use serde_json::Value;
 use sqlx::Connection;
 

@@ -181,7 +181,7 @@ impl DataFolder {
 
 /// Makes every file that the process creates from now on readable by its owner only. Libraries create the database, its
 /// journal and the blobs with default permissions.
-pub(crate) fn keep_files_private() {
+pub fn keep_files_private() {
     #[cfg(unix)]
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
 }
@@ -242,7 +242,10 @@ fn contents(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Writes a new file that only its owner can read.
-pub(crate) fn write_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+///
+/// # Errors
+/// Fails if the file exists or cannot be written.
+pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     private().create_new(true).open(path)?.write_all(content.as_ref())
 }
 

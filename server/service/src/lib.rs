@@ -5,7 +5,6 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-pub mod backup;
 pub mod data_folder;
 pub mod disk;
 pub mod host;

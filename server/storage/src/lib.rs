@@ -29,7 +29,6 @@ mod session;
 mod sql;
 mod storage;
 mod task;
-pub mod test_support;
 mod token;
 mod token_id;
 

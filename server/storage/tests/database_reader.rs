@@ -96,7 +96,7 @@ async fn a_look_at_sqlite_changes_nothing() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_look_at_postgres_changes_nothing() {
-    let Some(server) = folkmoot_storage::test_support::TestPostgres::start() else { return };
+    let Some(server) = folkmoot_test_postgres::TestPostgres::start() else { return };
     let url = server.database();
     let mut reader = DatabaseReader::open(&url).await.unwrap();
     let state = reader.migrations().await.unwrap();

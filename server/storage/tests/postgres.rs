@@ -3,9 +3,8 @@
 #![cfg(unix)]
 
 use folkmoot_protocol::{OrganisationId, Timestamp};
-use folkmoot_storage::{
-    LeaseRepository, PopulationRepository, ProcessRecord, SqlOptions, SqlStorage, test_support::TestPostgres,
-};
+use folkmoot_storage::{LeaseRepository, PopulationRepository, ProcessRecord, SqlOptions, SqlStorage};
+use folkmoot_test_postgres::TestPostgres;
 
 use crate::conformance;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AssignmentRepository, DatabaseReader, PopulationRepository, SqlOptions,
-    SqlStorage, StorageError, TableSchema, TableValue, test_support::TestPostgres,
+    SqlStorage, StorageError, TableSchema, TableValue,
 };
+use folkmoot_test_postgres::TestPostgres;
 
 use crate::conformance::flows;
 

@@ -2,7 +2,7 @@
 
 use folkmoot_rounds::clock;
 use folkmoot_service::host::{Host, HostConfig, HostError};
-use folkmoot_storage::test_support::TestPostgres;
+use folkmoot_test_postgres::TestPostgres;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_coordinator_with_its_own_folder_does_not_join_another_one() {

@@ -16,7 +16,8 @@ const LAYERS: [&[&str]; 18] = [
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator", "folkmoot-strategy"],
     /* policies  */ &["folkmoot-work"],
-    /* files     */ &["folkmoot-noise", "folkmoot-round-log", "folkmoot-training"],
+    /* files     */
+    &["folkmoot-noise", "folkmoot-round-log", "folkmoot-training", "folkmoot-test-postgres"],
     /* blobs     */ &["folkmoot-objects"],
     /* parts     */
     &[
@@ -24,6 +25,7 @@ const LAYERS: [&[&str]; 18] = [
         "folkmoot-edge",
         "folkmoot-notification",
         "folkmoot-sign-in",
+        "folkmoot-statistics",
         "folkmoot-storage",
         "folkmoot-task-file",
         "folkmoot-world",
@@ -34,7 +36,8 @@ const LAYERS: [&[&str]; 18] = [
     /* process   */ &["folkmoot-telemetry", "folkmoot-terminal"],
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
-    /* set-ups   */ &["folkmoot-settings", "folkmoot-demo", "folkmoot-load", "folkmoot-attack"],
+    /* set-ups   */
+    &["folkmoot-settings", "folkmoot-demo", "folkmoot-load", "folkmoot-attack", "folkmoot-backup"],
     /* checks    */ &["folkmoot-doctor"],
     /* command   */ &["folkmoot-cli"],
 ];

@@ -5,7 +5,7 @@ pub mod save;
 
 use std::path::PathBuf;
 
-use folkmoot_service::backup::{BackupError, BackupSummary, Places};
+use folkmoot_backup::{BackupError, BackupSummary, Places};
 
 use crate::{CliError, config};
 

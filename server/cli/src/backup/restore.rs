@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
+use folkmoot_backup::restore;
 use folkmoot_rounds::clock::system_chance;
-use folkmoot_service::backup::restore;
 use rand::Rng;
 
 use super::{PlacesArgs, text};

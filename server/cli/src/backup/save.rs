@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
+use folkmoot_backup::save;
 use folkmoot_rounds::clock::system_clock;
-use folkmoot_service::backup::save;
 
 use super::{PlacesArgs, text};
 use crate::{CliError, output::OutputArgs};

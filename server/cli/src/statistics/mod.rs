@@ -1,8 +1,6 @@
 //! `folkmoot statistics …`: means, deviations and histograms of the tables of a population.
 
-mod column;
 mod prepare;
-mod report;
 mod show;
 
 use clap::Subcommand;

@@ -6,9 +6,9 @@ use std::{
 use folkmoot_data::schema::{DataSchema, TableColumn, TableSchema};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::PopulationName;
+use folkmoot_statistics::{Layout, column};
 use serde::Serialize;
 
-use super::{column, report::Layout};
 use crate::{CliError, output::OutputArgs, replace, task::check::read_text_for};
 
 /// The maximum number of bins.

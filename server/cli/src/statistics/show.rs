@@ -6,11 +6,8 @@ use folkmoot_engine::{
     ImportLimits, Model,
     onnx::{build::STATISTICS, read_data_schema},
 };
+use folkmoot_statistics::{ColumnReport, Layout, column::date_of, schema};
 
-use super::{
-    column::date_of,
-    report::{ColumnReport, Layout, schema},
-};
 use crate::{
     CliError,
     output::{OutputArgs, or_dash, table},

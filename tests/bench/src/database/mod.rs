@@ -6,7 +6,8 @@ mod table;
 
 use folkmoot_protocol::Timestamp;
 use folkmoot_rounds::device::Authenticator;
-use folkmoot_storage::{MemoryStorage, SqlOptions, SqlStorage, test_support::TestPostgres};
+use folkmoot_storage::{MemoryStorage, SqlOptions, SqlStorage};
+use folkmoot_test_postgres::TestPostgres;
 use serde::Serialize;
 
 use self::{

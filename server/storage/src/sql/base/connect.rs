@@ -141,7 +141,7 @@ mod tests {
     #[cfg(unix)]
     #[tokio::test]
     async fn postgres_waits_for_the_disk_only_if_it_must_and_not_for_idle_processes() {
-        let Some(server) = crate::test_support::TestPostgres::start() else { return };
+        let Some(server) = folkmoot_test_postgres::TestPostgres::start() else { return };
         let storage = SqlStorage::connect(&server.database(), SqlOptions::default()).await.unwrap();
         const SYNCHRONOUS: &str = "SELECT current_setting('synchronous_commit')";
         for (transaction, synchronous) in [

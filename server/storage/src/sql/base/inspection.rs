@@ -300,9 +300,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut urls = vec![format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display())];
         #[cfg(unix)]
-        let server = crate::test_support::TestPostgres::start();
+        let server = folkmoot_test_postgres::TestPostgres::start();
         #[cfg(unix)]
-        urls.extend(server.as_ref().map(crate::test_support::TestPostgres::database));
+        urls.extend(server.as_ref().map(folkmoot_test_postgres::TestPostgres::database));
         for url in urls {
             SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
             let mut reader = DatabaseReader::open(&url).await.unwrap();

@@ -100,7 +100,9 @@ mod tests {
     use tokio::sync::Barrier;
 
     use super::*;
-    use crate::{SqlOptions, test_support::TestPostgres};
+    use folkmoot_test_postgres::TestPostgres;
+
+    use crate::SqlOptions;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn what_postgres_undoes_is_done_again() {

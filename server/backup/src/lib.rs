@@ -1,7 +1,9 @@
-//! Saves a coordinator into a folder, and restores it, also into another database or an object storage.
-//!
-//! A backup is a folder: `manifest.json`, written last; `tables/NAME.jsonl` with one row per line; `blobs`; `updates`, the
-//! accepted updates of rounds that have not ended; and `files` of the data folder.
+#![doc = include_str!("../README.md")]
+// Tests may use casts freely, because the cast values are visible nearby.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod error;
 mod manifest;

@@ -7,12 +7,18 @@ use jiff::civil::Date;
 const FIRST_DAY: Date = jiff::civil::date(1970, 1, 1);
 
 /// Parses `NAME=FROM..TO`: a column of numbers in this range.
+///
+/// # Errors
+/// A message with an example, if the text has another form.
 pub fn number(text: &str) -> Result<TableColumn, String> {
     let (name, from, to) = range(text, "age=0..120", |bound| bound.trim().parse::<f64>().ok())?;
     Ok(TableColumn::Number { name, mean: from, deviation: to - from, missing: MissingValue::Indicator })
 }
 
 /// Parses `NAME=FROM..TO` with dates: a column of dates in this range.
+///
+/// # Errors
+/// A message with an example, if the text has another form.
 pub fn date(text: &str) -> Result<TableColumn, String> {
     let example = "admitted=2020-01-01..2026-12-31";
     let (name, from, to) = range(text, example, |bound| days(bound.trim().parse().ok()?))?;
@@ -20,6 +26,9 @@ pub fn date(text: &str) -> Result<TableColumn, String> {
 }
 
 /// Parses `NAME=TEXT,TEXT,…`: a column of texts.
+///
+/// # Errors
+/// A message with an example, if the text has another form.
 pub fn category(text: &str) -> Result<TableColumn, String> {
     let refused = || format!("{text:?} is not NAME=TEXT,TEXT; give for example ward=north,south");
     let (name, values) = text.split_once('=').ok_or_else(refused)?;

@@ -7,7 +7,7 @@ use folkmoot_objects::{BlobStoreError, ObjectsError, UpdateStoreError};
 use folkmoot_round_log::RoundLogError;
 use folkmoot_storage::StorageError;
 
-use crate::data_folder::DataFolderError;
+use folkmoot_service::data_folder::DataFolderError;
 
 /// The reason why a backup cannot be written or restored.
 #[derive(Debug, thiserror::Error)]

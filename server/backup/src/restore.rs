@@ -16,7 +16,7 @@ use super::{
     manifest::{Manifest, TablePart},
     save::copy_segment,
 };
-use crate::data_folder::{DataFolder, write_new};
+use folkmoot_service::data_folder::{DataFolder, write_new};
 
 /// The maximum number of rows that are inserted by one statement.
 const ROWS_MAX: usize = 500;

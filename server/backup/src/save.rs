@@ -14,7 +14,7 @@ use super::{
     BackupError, BackupSummary, FILES, Places,
     manifest::{MANIFEST_FILE, Manifest, Part, TablePart},
 };
-use crate::{
+use folkmoot_service::{
     data_folder::{self, DataFolder, is_data_folder, keep_files_private},
     host::DEFAULT_ORGANISATION,
 };
