@@ -100,55 +100,81 @@ impl AssignmentId {
     }
 }
 
-/// The name of a population, unique in its organisation: 1 to 64 characters of `a-z 0-9 -`, starting with a letter.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^[a-z][a-z0-9-]{0,63}$"))]
-#[serde(try_from = "String", into = "String")]
-pub struct PopulationName(String);
+macro_rules! slug {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^[a-z][a-z0-9-]{0,63}$"))]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
 
-impl PopulationName {
-    /// Returns the name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for PopulationName {
-    type Err = InvalidIdError;
-
-    fn from_str(text: &str) -> Result<Self, InvalidIdError> {
-        let starts_with_letter = text.starts_with(|c: char| c.is_ascii_lowercase());
-        let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-        if starts_with_letter && is_plain && text.len() <= 64 {
-            return Ok(Self(text.to_owned()));
+        impl $name {
+            /// Returns the name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
         }
-        Err(InvalidIdError {
-            kind: "population name",
-            text: text.chars().take(64).collect(),
-            expected: "use 1 to 64 characters of a-z, 0-9 and -, starting with a letter",
-        })
+
+        impl FromStr for $name {
+            type Err = InvalidIdError;
+
+            fn from_str(text: &str) -> Result<Self, InvalidIdError> {
+                match is_slug(text) {
+                    true => Ok(Self(text.to_owned())),
+                    false => Err(InvalidIdError {
+                        kind: $kind,
+                        text: text.chars().take(64).collect(),
+                        expected: "use 1 to 64 characters of a-z, 0-9 and -, starting with a letter",
+                    }),
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidIdError;
+
+            fn try_from(text: String) -> Result<Self, InvalidIdError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+slug!(
+    /// The name of a population, unique in its organisation: 1 to 64 characters of `a-z 0-9 -`, starting with a letter.
+    PopulationName,
+    "population name"
+);
+slug!(
+    /// The name of a channel of a population, in which models are rolled out, such as `stable` or `beta`: 1 to 64 characters of
+    /// `a-z 0-9 -`, starting with a letter.
+    ChannelName,
+    "channel name"
+);
+
+impl Default for ChannelName {
+    fn default() -> Self {
+        Self("stable".to_owned())
     }
 }
 
-impl TryFrom<String> for PopulationName {
-    type Error = InvalidIdError;
-
-    fn try_from(text: String) -> Result<Self, InvalidIdError> {
-        text.parse()
-    }
-}
-
-impl From<PopulationName> for String {
-    fn from(name: PopulationName) -> String {
-        name.0
-    }
-}
-
-impl fmt::Display for PopulationName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+fn is_slug(text: &str) -> bool {
+    let starts_with_letter = text.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_plain = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    starts_with_letter && is_plain && text.len() <= 64
 }
 
 #[cfg(test)]

@@ -40,7 +40,9 @@ pub use data_schema::{
 pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
 pub use error_code::{Disposition, ErrorCode};
 pub use fault::Fault;
-pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
+pub use ids::{
+    AssignmentId, ChannelName, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId,
+};
 pub use metric::{ClassMetrics, ClassReport, Metric, MetricValues};
 pub use name_pattern::NamePattern;
 pub use outer_products::OuterProducts;

@@ -10,6 +10,7 @@ pub mod audit_log;
 mod client_kind;
 pub mod invariants;
 pub mod privacy;
+pub mod rollout;
 pub mod round;
 pub mod scheduling;
 pub mod sharing;

@@ -1,5 +1,7 @@
 //! The audit log: each act of an operator, stored in the transaction of the act itself.
 
+mod rollouts;
+
 use async_trait::async_trait;
 use folkmoot_coordinator::{
     ClientKind,
@@ -134,12 +136,12 @@ impl Act {
     }
 
     /// Adds a property that the act gave to a new object.
-    fn with(self, what: &str, after: impl ToString) -> Self {
+    pub(crate) fn with(self, what: &str, after: impl ToString) -> Self {
         self.changed(what, None, Some(after.to_string()))
     }
 
     /// Adds a property that the act changed.
-    fn changed(mut self, what: &str, before: Option<String>, after: Option<String>) -> Self {
+    pub(crate) fn changed(mut self, what: &str, before: Option<String>, after: Option<String>) -> Self {
         let cut = |value: String| value.chars().take(VALUE_CHARACTERS_MAX).collect();
         self.changes.push(Change { what: what.to_owned(), before: before.map(cut), after: after.map(cut) });
         self

@@ -57,7 +57,10 @@ pub use organisation::{
     ClosedOrganisation, Holdings, OrganisationRecord, SYSTEM_ORGANISATION, TenancyRecord, UsageRecord,
 };
 pub use participation::ParticipationRepository;
-pub use population::{PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome};
+pub use population::{
+    PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, ROLLOUTS_OFFERED_MAX,
+    RolloutChange, RolloutRecord,
+};
 pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
 pub use secure::{RecordOutcome, SecureRepository};
 pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};

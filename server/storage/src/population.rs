@@ -1,6 +1,10 @@
+mod rollout;
+
 use async_trait::async_trait;
 use folkmoot_coordinator::{ClientKind, privacy::PopulationPrivacy};
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
+
+pub use rollout::{ROLLOUTS_OFFERED_MAX, RolloutChange, RolloutRecord};
 
 use crate::StorageError;
 

@@ -6,6 +6,7 @@ mod check_in;
 mod enrol;
 mod protection_level;
 mod report;
+mod rollout;
 mod upload;
 
 pub use abort::{AbortReason, AbortRequest};
@@ -14,4 +15,5 @@ pub use check_in::{Artifact, Assignment, CheckInRequest, CheckInResponse, WEIGHT
 pub use enrol::{EnrolRequest, EnrolResponse};
 pub use protection_level::ProtectionLevel;
 pub use report::ReportRequest;
+pub use rollout::{Rollout, RolloutReport, RolloutResponse};
 pub use upload::{UploadState, UploadStatus};

@@ -1,3 +1,5 @@
+mod rollout;
+
 use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 use sqlx::AnyConnection;

@@ -18,6 +18,7 @@ mod model_versions;
 mod monitor;
 mod races;
 mod races_of_rounds;
+mod rollouts;
 mod rounds;
 mod secure;
 mod sessions;
@@ -65,6 +66,9 @@ cases! {
     lineage::a_revoked_client_closes_its_token,
     lineage::a_token_is_revoked_with_its_clients,
     lineage::no_client_outlives_a_token_that_is_revoked_with_its_clients,
+    rollouts::a_rollout_is_stored_and_changed,
+    rollouts::failures_of_devices_hold_a_rollout,
+    rollouts::old_rollouts_take_no_reports,
     sites::who_downloads_models_is_a_setting,
     sites::sites_have_the_names_of_their_tokens,
     sites::what_a_site_does_is_recorded,

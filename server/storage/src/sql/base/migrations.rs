@@ -41,6 +41,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0022_notices",
     "0023_key_rotation",
     "0024_viewers_download",
+    "0025_rollouts",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -69,6 +70,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0023_notices",
     "0024_key_rotation",
     "0025_viewers_download",
+    "0026_rollouts",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has
