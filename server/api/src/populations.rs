@@ -1,5 +1,7 @@
 //! Populations: their clients and their privacy settings.
 
+mod rollouts;
+
 use std::collections::BTreeMap;
 
 use folkmoot_coordinator::ClientKind;
@@ -7,6 +9,8 @@ use folkmoot_privacy::{Delta, Epsilon, Unit};
 use folkmoot_protocol::{PopulationName, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+pub use rollouts::{ChangeRolloutRequest, CreateRolloutRequest, RolloutView};
 
 use crate::sites::ClientKindWord;
 

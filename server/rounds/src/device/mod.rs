@@ -8,6 +8,7 @@ mod check_in;
 mod enrol;
 mod enrolment_jwt;
 mod report;
+mod rollout;
 mod secure;
 mod seen;
 mod upload;
@@ -22,6 +23,7 @@ pub use enrolment_jwt::check_keys;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
 pub use report::report;
+pub use rollout::{report_rollout, rollout_for};
 pub use secure::{secure_message, secure_progress};
 pub use upload::{
     Begun, UploadGuard, UploadRequest, begin_upload, finish_upload, refuse_upload, upload_status,

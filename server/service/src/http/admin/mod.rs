@@ -21,6 +21,7 @@ pub mod populations;
 pub mod privacy;
 mod read;
 pub(crate) mod renewal;
+pub mod rollouts;
 pub mod rounds;
 pub mod session;
 pub mod sessions;
@@ -121,6 +122,14 @@ pub fn endpoints() -> Vec<Endpoint> {
             populations::set_downloads::set_viewers_download,
         ),
         endpoint(&get, "/populations/{population}/sites", Operator, sites::list::list_sites),
+        endpoint(&get, "/populations/{population}/rollouts", Viewer, rollouts::list::list_rollouts),
+        endpoint(&post, "/populations/{population}/rollouts", Operator, rollouts::create::create_rollout),
+        endpoint(
+            &post,
+            "/populations/{population}/rollouts/{number}",
+            Operator,
+            rollouts::change::change_rollout,
+        ),
         endpoint(
             &post,
             "/populations/{population}/privacy",

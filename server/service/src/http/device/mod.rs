@@ -5,6 +5,7 @@ mod ask;
 mod check_in;
 mod enrol;
 mod get_blob;
+mod model;
 mod report;
 mod secure;
 #[cfg(test)]
@@ -25,6 +26,8 @@ pub fn routes() -> Router<App> {
         .route("/enrol", post(enrol::enrol))
         .route("/check-in", post(check_in::check_in))
         .route("/blobs/{digest}", get(get_blob::get_blob))
+        .route("/model", get(model::get_model))
+        .route("/model/report", post(model::report_model))
         .route(
             "/assignments/{id}/update",
             get(upload_update::upload_status).put(upload_update::upload_update),

@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     Problem,
     messages::{
         AbortRequest, AskResponse, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
-        ReportRequest, UploadStatus,
+        ReportRequest, RolloutReport, RolloutResponse, UploadStatus,
     },
     secure::{SecureAnswered, SecureMessage, SecureProgress},
 };
@@ -35,7 +35,7 @@ pub fn enrol() {}
 )]
 pub fn check_in() {}
 
-/// Downloads a plan, model or weights that the client's assignment needs. Supports `range` and `if-none-match`.
+/// Downloads a plan, model or weights that the client's assignment or its rolled-out model needs. Supports `range` and `if-none-match`.
 #[utoipa::path(
     get, path = "/v1/blobs/{digest}", tag = "device", security(("client_signature" = [])),
     params(("digest" = String, Path, description = "The SHA-256 digest of the blob")),
@@ -47,6 +47,28 @@ pub fn check_in() {}
     )
 )]
 pub fn get_blob() {}
+
+/// Returns the model that is rolled out to the device in a channel, if there is one.
+#[utoipa::path(
+    get, path = "/v1/model", tag = "device", security(("client_signature" = [])),
+    params(("channel" = Option<String>, Query, description = "The channel of the app; `stable` by default")),
+    responses(
+        (status = 200, body = RolloutResponse),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
+    )
+)]
+pub fn get_model() {}
+
+/// Reports whether the device could load the model that is rolled out to it. If too many devices could not, the coordinator
+/// holds the rollout.
+#[utoipa::path(
+    post, path = "/v1/model/report", tag = "device", security(("client_signature" = [])), request_body = RolloutReport,
+    responses(
+        (status = 204, description = "Counted"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
+    )
+)]
+pub fn report_model() {}
 
 /// Returns the number of bytes of an update that have arrived.
 #[utoipa::path(
