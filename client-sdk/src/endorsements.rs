@@ -5,8 +5,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use folkmoot_protocol::{Timestamp, messages::Assignment};
-use folkmoot_work::{EndorsementKeys, SeenEndorsements, WorkError};
+use folkmoot_protocol::{
+    TaskId, Timestamp,
+    messages::{Assignment, Rollout},
+};
+use folkmoot_work::{EndorsementKeys, NotEndorsed, SeenEndorsements, WorkError};
 
 use crate::{
     StorageError,
@@ -33,9 +36,22 @@ impl Endorsements {
     /// Checks an assignment. If the file of the seen endorsements cannot be written, the client logs a warning and
     /// continues.
     pub fn check(&self, assignment: &Assignment, now: Timestamp) -> Result<(), WorkError> {
+        Ok(self.check_of(assignment.task_id, |keys, seen| keys.check(assignment, seen, now))?)
+    }
+
+    /// Checks a model that is rolled out to this device, as [`Endorsements::check`] does.
+    pub fn check_rollout(&self, rollout: &Rollout, now: Timestamp) -> Result<(), NotEndorsed> {
+        self.check_of(rollout.task_id, |keys, seen| keys.check_rollout(rollout, seen, now))
+    }
+
+    fn check_of(
+        &self,
+        task_id: TaskId,
+        check: impl FnOnce(&EndorsementKeys, &SeenEndorsements) -> Result<Option<u64>, NotEndorsed>,
+    ) -> Result<(), NotEndorsed> {
         let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(sequence) = self.0.keys.check(assignment, &seen, now)? else { return Ok(()) };
-        if let Some(stored) = seen.note(assignment.task_id, sequence)
+        let Some(sequence) = check(&self.0.keys, &seen)? else { return Ok(()) };
+        if let Some(stored) = seen.note(task_id, sequence)
             && let Err(error) = write_private(&self.0.path, &stored)
         {
             tracing::warn!(%error, "could not store the endorsement's number; after a restart, an older one is accepted");

@@ -16,7 +16,7 @@ mod transparency;
 mod transport;
 
 pub use care::DeviceCare;
-pub use client::{Client, ClientBuilder, ClientError, RunSummary};
+pub use client::{Client, ClientBuilder, ClientError, RolledOutModel, Rollouts, RunSummary};
 pub use device::{Device, DeviceError, Devices, Placement};
 pub use folkmoot_engine as engine;
 pub use folkmoot_protocol as protocol;

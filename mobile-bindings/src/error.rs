@@ -49,8 +49,14 @@ pub enum FolkmootError {
         detail: String,
     },
     /// There is no model on this device yet.
-    #[error("there is no model yet; the first assignment brings one")]
+    #[error("there is no model yet; update the model, or wait for the first assignment")]
     NoModel,
+    /// The model that the operator has rolled out cannot be used on this device. Predictions keep the model before.
+    #[error("{detail}")]
+    ModelUnusable {
+        /// The rollout and the reason.
+        detail: String,
+    },
     /// The client is already running.
     #[error("this client is already running; stop it first")]
     AlreadyRunning,
@@ -79,6 +85,7 @@ impl From<ClientError> for FolkmootError {
             ClientError::NoEnrolmentToken => Self::NotEnrolled { detail },
             ClientError::Transport(error) => error.into(),
             ClientError::Refused { code, .. } => Self::Refused { code, detail },
+            ClientError::Model { .. } => Self::ModelUnusable { detail },
             ClientError::Storage(error) => error.into(),
             ClientError::Randomness(_) | ClientError::Session(_) => Self::Internal { detail },
         }

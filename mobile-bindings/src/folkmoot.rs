@@ -1,6 +1,8 @@
 use std::{sync::Arc, time::Duration};
 
-use folkmoot_client::{Client, ClientBuilder, DeviceCare, ModelStore, TransparencyLog, engine::Examples};
+use folkmoot_client::{
+    Client, ClientBuilder, DeviceCare, ModelStore, Rollouts, TransparencyLog, engine::Examples,
+};
 use tokio::{
     sync::{Mutex, MutexGuard, watch},
     time::timeout,
@@ -8,7 +10,7 @@ use tokio::{
 
 use crate::{
     ConnectOptions, ConsentCallback, DeviceConditions, EventListener, ExampleSet, FloatBuffer, FolkmootError,
-    LogEntry, Prediction, SecretStorage, Trainer,
+    LogEntry, ModelUpdate, Prediction, SecretStorage, Trainer,
     care::{ForeignSecrets, entries},
     consent::ask,
     runtime::on_runtime,
@@ -22,6 +24,7 @@ pub struct Folkmoot {
     client: Mutex<Option<Client>>,
     examples: Arc<ExampleSet>,
     models: ModelStore,
+    rollouts: Rollouts,
     care: DeviceCare,
     transparency_log: TransparencyLog,
     has_trainer: bool,
@@ -58,13 +61,14 @@ impl Folkmoot {
         secrets: Option<Arc<dyn SecretStorage>>,
     ) -> Result<Arc<Self>, FolkmootError> {
         let has_trainer = trainer.is_some();
-        let mut builder = with_callbacks(options.builder(), listener, consent, trainer);
+        let mut builder = with_callbacks(options.builder()?, listener, consent, trainer);
         if let Some(secrets) = secrets {
             builder = builder.secrets(Arc::new(ForeignSecrets(secrets)));
         }
         let client = builder.build()?;
         Ok(Arc::new(Self {
             models: client.models().clone(),
+            rollouts: client.rollouts(),
             care: client.care().clone(),
             transparency_log: client.transparency_log().clone(),
             client: Mutex::new(Some(client)),
@@ -111,7 +115,8 @@ impl Folkmoot {
         self.transparency_log.consent_withdrawn();
     }
 
-    /// Returns the newest model's outputs for `rows` rows of features, in row-major order. The call takes the features
+    /// Returns the outputs of the model that is rolled out to this device, or else of the newest one that it has trained, for
+    /// `rows` rows of features, in row-major order. The call takes the features
     /// out of their buffer.
     pub fn predict(&self, features: Arc<FloatBuffer>, rows: u64) -> Result<Prediction, FolkmootError> {
         let newest = self.models.newest()?.ok_or(FolkmootError::NoModel)?;
@@ -122,6 +127,21 @@ impl Folkmoot {
             task_id: newest.task_id.to_string(),
             version: newest.version,
         })
+    }
+
+    /// Fetches the model that the operator has rolled out to this device, and tries it. From then on, `predict` uses it, also
+    /// without a connection. Returns none if no model is rolled out to this device. Call it when the app starts and, for
+    /// example, once a day, also while the client runs. The client enrols first if necessary: a device can use models without
+    /// ever training.
+    pub async fn update_model(self: Arc<Self>) -> Result<Option<ModelUpdate>, FolkmootError> {
+        let update = async move {
+            // A client that runs enrols itself.
+            if let Ok(held) = self.client.try_lock() {
+                held.as_ref().ok_or(FolkmootError::Forgotten)?.enrol_if_needed().await?;
+            }
+            Ok(self.rollouts.update().await?.map(ModelUpdate::from))
+        };
+        on_runtime(update).await.map_err(internal)?
     }
 
     /// Takes part in rounds until it is stopped or, if `rounds` is given, until that many updates were accepted.

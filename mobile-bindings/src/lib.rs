@@ -28,7 +28,7 @@ pub use folkmoot::{Folkmoot, RunSummary, Status};
 pub use log::{LogLevel, LogSink, set_log_sink};
 pub use model_file::read_model_file;
 pub use options::{ConnectOptions, DeviceChoice};
-pub use prediction::Prediction;
+pub use prediction::{ModelUpdate, Prediction};
 pub use runtime::shut_down;
 pub use trainer::{Evaluated, TensorSpec, Trained, Trainer, TrainerWork};
 

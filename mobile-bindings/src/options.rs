@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use folkmoot_client::{Client, ClientBuilder, Device, TrafficLimits};
 
-use crate::{DevicePolicy, Limits};
+use crate::{DevicePolicy, FolkmootError, Limits};
 
 /// The choice of the training device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, uniffi::Enum)]
@@ -57,6 +57,9 @@ pub struct ConnectOptions {
     /// coordinator. By default, it takes part in every task.
     #[uniffi(default)]
     pub endorsement_keys: Vec<String>,
+    /// The channel whose models `update_model` fetches. Default: `stable`.
+    #[uniffi(default = None)]
+    pub channel: Option<String>,
     /// The device to train on. Default: `Auto`.
     #[uniffi(default = None)]
     pub device: Option<DeviceChoice>,
@@ -76,7 +79,10 @@ pub struct ConnectOptions {
 
 impl ConnectOptions {
     /// Returns a client builder with these options.
-    pub(crate) fn builder(self) -> ClientBuilder {
+    ///
+    /// # Errors
+    /// [`FolkmootError::BadOption`] if the channel is not a name.
+    pub(crate) fn builder(self) -> Result<ClientBuilder, FolkmootError> {
         let mut builder = Client::builder(self.coordinator)
             .state_directory(self.state_directory)
             .private_attributes(self.private_attributes.into_iter().collect())
@@ -111,7 +117,10 @@ impl ConnectOptions {
         if let Some(seconds) = battery_seconds_per_day {
             builder = builder.battery_seconds_per_day(seconds);
         }
-        builder.traffic_limits(TrafficLimits { bytes_per_day, bytes_per_second })
+        if let Some(channel) = self.channel {
+            builder = builder.channel(channel.parse().map_err(FolkmootError::bad_option)?);
+        }
+        Ok(builder.traffic_limits(TrafficLimits { bytes_per_day, bytes_per_second }))
     }
 }
 

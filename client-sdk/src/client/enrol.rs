@@ -18,11 +18,19 @@ impl Client {
         if self.transport.client_id().is_some() {
             return Ok(true);
         }
-        if let Some(enrolment) = self.state.load_enrolment(self.transport.coordinator())? {
-            self.transport.set_client_id(enrolment.client_id);
-            return Ok(true);
-        }
         self.enrol(shutdown).await
+    }
+
+    /// Tries once to enrol, unless the client is enrolled already.
+    ///
+    /// # Errors
+    /// [`ClientError`] if the client has no token, or the coordinator cannot be reached or refuses the enrolment.
+    pub async fn enrol_if_needed(&self) -> Result<(), ClientError> {
+        match (self.transport.client_id(), &self.token) {
+            (Some(_), _) => Ok(()),
+            (None, Some(token)) => self.enrol_once(token).await,
+            (None, None) => Err(ClientError::NoEnrolmentToken),
+        }
     }
 
     /// Enrols, even if the client has an id. Retries as long as the error's disposition is to retry. Returns `false` if
@@ -40,19 +48,9 @@ impl Client {
         let mut rng = self.host.fork_rng();
         let mut failures = 0;
         loop {
-            let error = match self.transport.enrol(token).await {
-                Ok(response) => {
-                    let (id, population) = (response.client_id, response.population);
-                    let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
-                    // The memories and personal tensors belong to the previous client identity.
-                    self.work.forget_all_tasks()?;
-                    self.state.save_enrolment(&enrolment)?;
-                    let request = self.transport.enrol_request(token);
-                    self.transparency_log.write(Note::enrolled(&request, &population));
-                    (self.on_event)(ClientEvent::Enrolled { client_id: id, population });
-                    return Ok(());
-                }
-                Err(error) => error,
+            let error = match self.enrol_once(token).await {
+                Err(ClientError::Transport(error)) => error,
+                enrolled => return enrolled,
             };
             let failure = Failure::from(&error);
             if failure.disposition != Disposition::Retry {
@@ -64,5 +62,18 @@ impl Client {
             (self.on_event)(ClientEvent::BackingOff { until, failures, detail: error.to_string() });
             sleep(Duration::from_millis(until.milliseconds_since(now))).await;
         }
+    }
+
+    async fn enrol_once(&self, token: &str) -> Result<(), ClientError> {
+        let response = self.transport.enrol(token).await?;
+        let (id, population) = (response.client_id, response.population);
+        let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
+        // The memories and personal tensors belong to the previous client identity.
+        self.work.forget_all_tasks()?;
+        self.state.save_enrolment(&enrolment)?;
+        let request = self.transport.enrol_request(token);
+        self.transparency_log.write(Note::enrolled(&request, &population));
+        (self.on_event)(ClientEvent::Enrolled { client_id: id, population });
+        Ok(())
     }
 }

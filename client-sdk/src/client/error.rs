@@ -23,6 +23,14 @@ pub enum ClientError {
         /// Details for people to read.
         detail: String,
     },
+    /// A model that is rolled out to this device cannot be used. Predictions keep the model before.
+    #[error("the model of rollout {rollout} cannot be used on this device: {reason}")]
+    Model {
+        /// The number of the rollout.
+        rollout: u64,
+        /// Details for people to read.
+        reason: String,
+    },
     /// The state directory cannot be used.
     #[error(transparent)]
     Storage(#[from] StorageError),

@@ -51,7 +51,7 @@ pub(super) async fn prefetch(
     }
 }
 
-async fn fetch_missing(
+pub(super) async fn fetch_missing(
     transport: &Transport,
     blobs: BlobCache,
     host: &Host,

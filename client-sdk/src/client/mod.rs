@@ -8,13 +8,14 @@ mod exchange;
 mod fetch;
 mod pauses;
 mod perform;
+mod rollouts;
 mod runner;
 mod tasks;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use folkmoot_engine::Examples;
-use folkmoot_protocol::{ErrorCode, messages::CheckInRequest};
+use folkmoot_protocol::{ChannelName, ErrorCode, messages::CheckInRequest};
 use folkmoot_session::{Offer, Session, State, StopCause};
 use folkmoot_work::{ClientEvent, Consent};
 use futures::future::BoxFuture;
@@ -22,6 +23,7 @@ use tokio::sync::Semaphore;
 
 pub use builder::ClientBuilder;
 pub use error::ClientError;
+pub use rollouts::{RolledOutModel, Rollouts};
 
 use crate::{
     Budget, DeviceCare, Devices, ExampleSource, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
@@ -43,6 +45,7 @@ pub struct Client {
     state: StateStore,
     blobs: BlobCache,
     models: ModelStore,
+    channel: ChannelName,
     work: WorkStore,
     examples: Arc<dyn ExampleSource>,
     trainer: Option<Arc<dyn LocalTrainer>>,
@@ -87,6 +90,22 @@ impl Client {
     /// Returns the devices on which the client can train, and what it has learnt about them.
     pub fn devices(&self) -> &Devices {
         &self.devices
+    }
+
+    /// Returns the handle that fetches the models which the operator rolls out to this device. You can clone it and use it
+    /// while the client runs.
+    pub fn rollouts(&self) -> Rollouts {
+        Rollouts::of(self)
+    }
+
+    /// Fetches the model that the operator has rolled out to this device, as [`Rollouts::update`] does. Enrols first if
+    /// necessary: a device can use models without ever training.
+    ///
+    /// # Errors
+    /// [`ClientError`] if the client cannot enrol, or as [`Rollouts::update`].
+    pub async fn update_model(&self) -> Result<Option<RolledOutModel>, ClientError> {
+        self.enrol_if_needed().await?;
+        self.rollouts().update().await
     }
 
     /// Returns the store of the newest model on this device. You can clone it and use it while the client runs.

@@ -64,7 +64,7 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StorageErr
 }
 
 /// Deletes a file if it exists.
-pub(super) fn remove_if_present(path: &Path) -> Result<(), StorageError> {
+pub(crate) fn remove_if_present(path: &Path) -> Result<(), StorageError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StorageError::at(path, error)),
         _ => Ok(()),

@@ -5,6 +5,7 @@
 //! enrolment.json       the client id that the coordinator assigned to the key
 //! session.json         the session
 //! newest_model.json    the digests of the newest model and its weights
+//! rolled_out_model.json  those of the model that the operator has rolled out to this device
 //! devices.json         faults and measurements of the machine's graphics adapters
 //! traffic.json         the day's traffic in bytes, if it is limited
 //! training_time.json   the day's training time, if it is limited
@@ -26,7 +27,7 @@ mod private_folder;
 mod state_store;
 mod work_store;
 
-pub(crate) use atomic::{read_if_present, write_private};
+pub(crate) use atomic::{read_if_present, remove_if_present, write_private};
 pub(crate) use blob_cache::BlobCache;
 pub(crate) use day_file::DayFile;
 pub use error::StorageError;

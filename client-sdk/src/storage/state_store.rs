@@ -163,6 +163,11 @@ impl StateStore {
         self.directory.join("newest_model.json")
     }
 
+    /// Returns the path of the record of the model that is rolled out to this device.
+    pub fn rolled_out_model_path(&self) -> PathBuf {
+        self.directory.join("rolled_out_model.json")
+    }
+
     /// Deletes all files that a client keeps here, the key first. Files of others stay.
     pub fn forget(self) -> Result<(), StorageError> {
         for name in [
@@ -170,6 +175,7 @@ impl StateStore {
             "enrolment.json",
             "session.json",
             "newest_model.json",
+            "rolled_out_model.json",
             "devices.json",
             "endorsements.json",
             "traffic.json",

@@ -1,12 +1,12 @@
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use folkmoot_engine::{EvaluateError, ImportLimits, Model};
 use folkmoot_protocol::{
     TaskId,
-    messages::{AbortReason, Artifact, Assignment},
+    messages::{AbortReason, Artifact, Assignment, Rollout},
 };
 use folkmoot_training::{Inputs, parse_plan, predicting_weights, read_weights, travelling, with_output};
 use folkmoot_work::WorkError;
@@ -14,12 +14,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Host,
-    storage::{BlobCache, StorageError, WorkStore, read_if_present, write_private},
+    storage::{BlobCache, StorageError, WorkStore, read_if_present, remove_if_present, write_private},
 };
 
 const RECORD_VERSION: u32 = 2;
 
-/// The record of the newest model. Its bytes are blobs in the cache.
+/// The reason why a model without its blobs cannot be used.
+const EVICTED: &str = "a blob of the model is no longer in the cache";
+
+/// The record of a model. Its bytes are blobs in the cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
     version: u32,
@@ -30,6 +33,18 @@ struct Record {
     weights: Artifact,
     #[serde(default)]
     weights_parts: Vec<Artifact>,
+    /// The rollout that brought the model; `None` if an assignment did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rollout: Option<RolloutNote>,
+}
+
+/// The rollout that brought a model, and whether the coordinator knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RolloutNote {
+    /// The rollout's number.
+    pub number: u64,
+    /// True if the coordinator knows that the model was loaded.
+    pub is_reported: bool,
 }
 
 #[derive(Default)]
@@ -38,14 +53,22 @@ struct Known {
     loaded: Option<Arc<NewestModel>>,
 }
 
-/// The newest model on this device, which is the model of the last assignment. Clones share their state.
+/// One model on this device. Clones share their state.
+#[derive(Clone)]
+struct Slot {
+    path: PathBuf,
+    known: Arc<Mutex<Known>>,
+}
+
+/// The models on this device: the one that an operator has rolled out to it, and the one of the last assignment. Clones share
+/// their state.
 #[derive(Clone)]
 pub struct ModelStore {
-    path: PathBuf,
+    assigned: Slot,
+    rolled_out: Slot,
     blobs: BlobCache,
     work: WorkStore,
     host: Host,
-    known: Arc<Mutex<Known>>,
 }
 
 /// A model and the weights of one version, for predictions.
@@ -72,36 +95,63 @@ impl NewestModel {
     }
 }
 
+impl Slot {
+    /// Reads the record. An unreadable one is treated as missing, because the next model replaces it.
+    fn open(path: PathBuf) -> Result<Self, StorageError> {
+        let bytes = read_if_present(&path)?.unwrap_or_default();
+        let record = serde_json::from_slice::<Record>(&bytes).ok();
+        let record = record.filter(|record| record.version == RECORD_VERSION);
+        Ok(Self { path, known: Arc::new(Mutex::new(Known { record, loaded: None })) })
+    }
+
+    /// Replaces the model. If the record cannot be written, logs a warning; the model is then unknown after a restart.
+    fn set(&self, record: Record, loaded: Option<Arc<NewestModel>>) {
+        let mut known = self.lock();
+        let json = serde_json::to_vec(&record).expect("a record has string keys only");
+        if let Err(error) = write_private(&self.path, &json) {
+            tracing::warn!(%error, "could not record which model is the newest");
+        }
+        *known = Known { record: Some(record), loaded };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl ModelStore {
-    /// Reads the record of the newest model. An unreadable record is treated as missing, because the next assignment
-    /// brings a new one.
+    /// Reads the records of the models, from the files of the last assignment's and the rolled-out model.
     pub(crate) fn open(
-        path: PathBuf,
+        [assigned, rolled_out]: [PathBuf; 2],
         blobs: BlobCache,
         work: WorkStore,
         host: Host,
     ) -> Result<Self, StorageError> {
-        let bytes = read_if_present(&path)?.unwrap_or_default();
-        let record = serde_json::from_slice::<Record>(&bytes).ok();
-        let record = record.filter(|record| record.version == RECORD_VERSION);
-        let known = Arc::new(Mutex::new(Known { record, loaded: None }));
-        Ok(Self { path, blobs, work, host, known })
+        let (assigned, rolled_out) = (Slot::open(assigned)?, Slot::open(rolled_out)?);
+        Ok(Self { assigned, rolled_out, blobs, work, host })
     }
 
-    /// Returns the newest model. Returns `None` if no assignment has brought one, or if it was evicted from the cache.
+    /// Returns the model that predictions should use: the one that an operator has rolled out to this device, or else that of
+    /// the last assignment. Returns `None` if there is neither, or if it was evicted from the cache.
     ///
     /// # Errors
     /// [`StorageError`] if the cache cannot be read.
     pub fn newest(&self) -> Result<Option<Arc<NewestModel>>, StorageError> {
-        let mut known = self.lock();
+        match self.loaded(&self.rolled_out)? {
+            Some(model) => Ok(Some(model)),
+            None => self.loaded(&self.assigned),
+        }
+    }
+
+    fn loaded(&self, slot: &Slot) -> Result<Option<Arc<NewestModel>>, StorageError> {
+        let mut known = slot.lock();
         if let (Some(record), None) = (&known.record, &known.loaded) {
-            known.loaded = self.load(record)?.map(Arc::new);
+            known.loaded = self.load(&slot.path, record)?.ok().map(Arc::new);
         }
         Ok(known.loaded.clone())
     }
 
-    /// Records an assignment's model as the newest one. If the record cannot be written, logs a warning; the model is
-    /// then unknown after a restart.
+    /// Records an assignment's model as the newest one.
     pub(crate) fn note(&self, assignment: &Assignment, inputs: &Inputs) {
         let record = Record {
             version: RECORD_VERSION,
@@ -111,14 +161,11 @@ impl ModelStore {
             model: assignment.model,
             weights: assignment.weights,
             weights_parts: assignment.weights_parts.clone(),
+            rollout: None,
         };
-        let mut known = self.lock();
+        let known = self.assigned.lock();
         if known.record.as_ref() == Some(&record) {
             return;
-        }
-        let json = serde_json::to_vec(&record).expect("a record has string keys only");
-        if let Err(error) = write_private(&self.path, &json) {
-            tracing::warn!(%error, "could not record which model is the newest");
         }
         // If the app has made predictions before, replace its loaded model now. Otherwise nothing is loaded.
         let loaded = known.loaded.is_some().then(|| {
@@ -129,51 +176,109 @@ impl ModelStore {
                 weights: inputs.own_or_starting_weights().to_vec(),
             })
         });
-        *known = Known { record: Some(record), loaded };
+        drop(known);
+        self.assigned.set(record, loaded);
     }
 
-    /// Reads the newest model again when it is next asked for, because its personal tensors have changed.
-    pub(crate) fn reload(&self) {
-        self.lock().loaded = None;
+    /// Returns which model is rolled out to this device, if it can be used.
+    pub(crate) fn rolled_out(&self) -> Result<Option<(RolloutNote, Arc<NewestModel>)>, StorageError> {
+        let model = self.loaded(&self.rolled_out)?;
+        let note = self.rolled_out.lock().record.as_ref().and_then(|record| record.rollout);
+        Ok(note.zip(model))
     }
 
-    /// Forgets the newest model.
-    pub(crate) fn clear(&self) {
-        *self.lock() = Known::default();
-    }
-
-    fn load(&self, record: &Record) -> Result<Option<NewestModel>, StorageError> {
-        let now = self.host.now();
-        let read =
-            |artifact| self.blobs.read(artifact, now).map_err(|error| StorageError::at(&self.path, error));
-        let (Some(plan), Some(onnx)) = (read(record.plan)?, read(record.model)?) else { return Ok(None) };
-        let Ok(model) = Model::from_onnx(&onnx, &ImportLimits::default()) else { return Ok(None) };
-        let fitted = parse_plan(&plan).and_then(|plan| {
-            let model = with_output(&plan, &model)?;
-            Ok((travelling(&plan, &model)?, model))
-        });
-        let Ok((travelling, model)) = fitted else { return Ok(None) };
-        // If a blob is missing, there is no model.
-        let read = |artifact: Artifact| {
-            let missing =
-                || WorkError::new(AbortReason::FetchFailed, "a blob of the model is no longer in the cache");
-            read(artifact).ok().flatten().ok_or_else(missing)
+    /// Loads the blobs of a rollout and tries a prediction. If it succeeds, predictions use the model from now on; otherwise
+    /// returns why it cannot be used, and keeps the model before.
+    pub(crate) fn roll_out(
+        &self,
+        rollout: &Rollout,
+    ) -> Result<Result<Arc<NewestModel>, String>, StorageError> {
+        let record = Record {
+            version: RECORD_VERSION,
+            task_id: rollout.task_id,
+            base_version: rollout.version,
+            plan: rollout.plan,
+            model: rollout.model,
+            weights: rollout.weights,
+            weights_parts: Vec::new(),
+            rollout: Some(RolloutNote { number: rollout.number, is_reported: false }),
         };
-        let Ok(values) = read_weights(record.weights, &record.weights_parts, &travelling, read) else {
-            return Ok(None);
+        let tried = self.load(&self.rolled_out.path, &record)?.and_then(|model| {
+            if let Some(index) = model.weights.iter().position(|weight| !weight.is_finite()) {
+                return Err(format!("weight {index} is NaN or infinite"));
+            }
+            let zeros = vec![0.0; model.model.input_shape().iter().product()];
+            model.predict(&zeros, 1).map_err(|error| error.to_string())?;
+            Ok(Arc::new(model))
+        });
+        if let Ok(model) = &tried {
+            self.rolled_out.set(record, Some(Arc::clone(model)));
+        }
+        Ok(tried)
+    }
+
+    /// Records that the coordinator knows that the rolled-out model was loaded.
+    pub(crate) fn note_reported(&self) {
+        let (record, loaded) = {
+            let known = self.rolled_out.lock();
+            (known.record.clone(), known.loaded.clone())
+        };
+        if let Some(Record { rollout: Some(note), .. }) = record.clone()
+            && let Some(record) = record
+        {
+            let rollout = Some(RolloutNote { is_reported: true, ..note });
+            self.rolled_out.set(Record { rollout, ..record }, loaded);
+        }
+    }
+
+    /// Forgets the rolled-out model, because none is rolled out to this device any more.
+    pub(crate) fn end_rollout(&self) -> Result<(), StorageError> {
+        *self.rolled_out.lock() = Known::default();
+        remove_if_present(&self.rolled_out.path)
+    }
+
+    /// Reads the models again when they are next asked for, because their personal tensors have changed.
+    pub(crate) fn reload(&self) {
+        for slot in [&self.assigned, &self.rolled_out] {
+            slot.lock().loaded = None;
+        }
+    }
+
+    /// Forgets the models.
+    pub(crate) fn clear(&self) {
+        for slot in [&self.assigned, &self.rolled_out] {
+            *slot.lock() = Known::default();
+        }
+    }
+
+    /// Loads a model, or returns why it cannot be used.
+    fn load(&self, path: &Path, record: &Record) -> Result<Result<NewestModel, String>, StorageError> {
+        let now = self.host.now();
+        let read = |artifact| self.blobs.read(artifact, now).map_err(|error| StorageError::at(path, error));
+        let (Some(plan), Some(onnx)) = (read(record.plan)?, read(record.model)?) else {
+            return Ok(Err(EVICTED.to_owned()));
         };
         let own = self.work.own_tensors().load(record.task_id)?;
-        let Ok(weights) = predicting_weights(&travelling, values, own.as_deref()) else { return Ok(None) };
-        Ok(Some(NewestModel { task_id: record.task_id, version: record.base_version, model, weights }))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        let read = |artifact: Artifact| {
+            let missing = || WorkError::new(AbortReason::FetchFailed, EVICTED);
+            read(artifact).ok().flatten().ok_or_else(missing)
+        };
+        let loaded = || {
+            let model = Model::from_onnx(&onnx, &ImportLimits::default())
+                .map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
+            let plan = parse_plan(&plan)?;
+            let model = with_output(&plan, &model)?;
+            let travelling = travelling(&plan, &model)?;
+            let values = read_weights(record.weights, &record.weights_parts, &travelling, read)?;
+            let weights = predicting_weights(&travelling, values, own.as_deref())?;
+            Ok(NewestModel { task_id: record.task_id, version: record.base_version, model, weights })
+        };
+        Ok(loaded().map_err(|error: WorkError| error.detail))
     }
 }
 
 impl std::fmt::Debug for ModelStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ModelStore").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("ModelStore").field("path", &self.assigned.path).finish_non_exhaustive()
     }
 }

@@ -9,6 +9,7 @@ mod error;
 mod http;
 mod request;
 mod response;
+mod rollout;
 
 use std::sync::{
     Arc, RwLock,

@@ -152,6 +152,6 @@ fn put(blobs: &BlobCache, bytes: &[u8]) -> Artifact {
 }
 
 fn models_in(directory: &Path, blobs: &BlobCache, work: &WorkStore, host: &Host) -> ModelStore {
-    let path = directory.join("newest_model.json");
-    ModelStore::open(path, blobs.clone(), work.clone(), host.clone()).unwrap()
+    let paths = ["newest_model.json", "rolled_out_model.json"].map(|name| directory.join(name));
+    ModelStore::open(paths, blobs.clone(), work.clone(), host.clone()).unwrap()
 }

@@ -4,9 +4,9 @@ mod not_endorsed;
 mod seen;
 
 use folkmoot_protocol::{
-    Timestamp,
-    endorsement::{Endorsement, TaskStatement},
-    messages::{AbortReason, Assignment},
+    TaskId, Timestamp,
+    endorsement::{EndorsedPlan, Endorsement, TaskStatement},
+    messages::{AbortReason, Artifact, Assignment, Rollout},
     signing::check_public_key,
 };
 
@@ -54,16 +54,44 @@ impl EndorsementKeys {
         seen: &SeenEndorsements,
         now: Timestamp,
     ) -> Result<Option<u64>, NotEndorsed> {
+        let covers = |statement: &TaskStatement| covers(statement, assignment);
+        self.verify(assignment.endorsement.as_deref(), covers, seen, now)
+    }
+
+    /// Checks a model that is rolled out to this device before anything of it is fetched, and returns the number of its task's
+    /// endorsement. Without pinned keys there is nothing to check.
+    ///
+    /// # Errors
+    /// The first reason to refuse the model.
+    pub fn check_rollout(
+        &self,
+        rollout: &Rollout,
+        seen: &SeenEndorsements,
+        now: Timestamp,
+    ) -> Result<Option<u64>, NotEndorsed> {
+        let covers = |statement: &TaskStatement| {
+            covered_plan(statement, rollout.task_id, rollout.model, rollout.plan).map(drop)
+        };
+        self.verify(rollout.endorsement.as_deref(), covers, seen, now)
+    }
+
+    fn verify(
+        &self,
+        endorsement: Option<&str>,
+        covers: impl FnOnce(&TaskStatement) -> Result<(), NotEndorsed>,
+        seen: &SeenEndorsements,
+        now: Timestamp,
+    ) -> Result<Option<u64>, NotEndorsed> {
         if self.keys.is_empty() {
             return Ok(None);
         }
-        let endorsement = assignment.endorsement.as_deref().ok_or(NotEndorsed::Missing)?;
+        let endorsement = endorsement.ok_or(NotEndorsed::Missing)?;
         let endorsement = Endorsement::parse(endorsement)?;
         if !self.keys.contains(&endorsement.public_key) {
             return Err(NotEndorsed::UnknownKey);
         }
         let statement = endorsement.verify()?;
-        covers(&statement, assignment)?;
+        covers(&statement)?;
         if !statement.coordinators.contains(&self.coordinator) {
             return Err(NotEndorsed::OtherCoordinator(self.coordinator.clone()));
         }
@@ -83,14 +111,7 @@ impl EndorsementKeys {
 
 /// Checks that the statement is about this assignment.
 fn covers(statement: &TaskStatement, assignment: &Assignment) -> Result<(), NotEndorsed> {
-    if statement.task_id != assignment.task_id {
-        return Err(NotEndorsed::OtherTask);
-    }
-    if statement.model != assignment.model.digest {
-        return Err(NotEndorsed::OtherModel);
-    }
-    let plan = statement.plans.iter().find(|plan| plan.digest == assignment.plan.digest);
-    let plan = plan.ok_or(NotEndorsed::OtherPlan)?;
+    let plan = covered_plan(statement, assignment.task_id, assignment.model, assignment.plan)?;
     let told = assignment.cohort_min.unwrap_or(0);
     if told < plan.cohort_min {
         return Err(NotEndorsed::Cohort { told, signed: plan.cohort_min });
@@ -100,6 +121,22 @@ fn covers(statement: &TaskStatement, assignment: &Assignment) -> Result<(), NotE
         return Err(NotEndorsed::Protection { told, signed: plan.protection_level });
     }
     Ok(())
+}
+
+/// Returns the statement's plan, if the statement is about this task, model and plan.
+fn covered_plan(
+    statement: &TaskStatement,
+    task_id: TaskId,
+    model: Artifact,
+    plan: Artifact,
+) -> Result<&EndorsedPlan, NotEndorsed> {
+    if statement.task_id != task_id {
+        return Err(NotEndorsed::OtherTask);
+    }
+    if statement.model != model.digest {
+        return Err(NotEndorsed::OtherModel);
+    }
+    statement.plans.iter().find(|one| one.digest == plan.digest).ok_or(NotEndorsed::OtherPlan)
 }
 
 impl From<NotEndorsed> for WorkError {
