@@ -149,7 +149,8 @@ fn budget(args: &Args) -> Budget {
     }
 }
 
-fn explained(error: ClientError) -> CliError {
+/// Converts an error of a client, with a remedy if there is one.
+pub(super) fn explained(error: ClientError) -> CliError {
     let remedy = match &error {
         ClientError::NoEnrolmentToken => Some(
             "give an enrolment token with --token; an operator can create one with `folkmoot token create`",

@@ -30,6 +30,7 @@ mod page;
 mod population;
 mod privacy;
 mod replace;
+mod rollout;
 mod serve;
 mod session;
 mod sessions;
@@ -86,6 +87,9 @@ enum Command {
     /// Upload models, and download trained versions.
     #[command(subcommand)]
     Model(model::Command),
+    /// Give models to the apps of a population, step by step, and take them back.
+    #[command(subcommand)]
+    Rollout(rollout::Command),
     /// List populations, look up and revoke clients, and change privacy settings.
     #[command(subcommand)]
     Population(population::Command),
@@ -170,6 +174,7 @@ impl Cli {
             Command::System(args) => Box::pin(system::run(args)),
             Command::Task(command) => Box::pin(command.run()),
             Command::Model(command) => Box::pin(command.run()),
+            Command::Rollout(command) => Box::pin(command.run()),
             Command::Population(command) => Box::pin(command.run()),
             Command::Site(command) => Box::pin(command.run()),
             Command::Token(command) => Box::pin(command.run()),

@@ -29,6 +29,7 @@ mod photos;
 mod private;
 #[cfg(unix)]
 mod request_ids;
+mod rollouts;
 mod rules;
 mod sampled;
 #[cfg(unix)]
