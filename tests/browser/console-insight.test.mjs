@@ -10,6 +10,7 @@ const SOURCES = [
   'insight/standing',
   'insight/learning',
   'insight/projection',
+  'insight/rollouts',
   'charts/smooth',
   'charts/save',
   'views/compared',
@@ -23,9 +24,8 @@ const bundled = await build({
   write: false,
   format: 'esm',
 });
-const { standing, headline, trend, projected, versionsLeft, averaged, csv, cost, relative, merged, positions, values } = await import(
-  `data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString('base64')}`
-);
+const { standing, headline, trend, projected, versionsLeft, averaged, csv, cost, relative, merged, positions, values, ...rollouts } =
+  await import(`data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString('base64')}`);
 
 const NOW = 1_000_000;
 const TASK = {
@@ -188,4 +188,43 @@ test('compared tasks share an axis of versions, minutes or bytes, with gaps wher
   assert.deepEqual(positions([0, 1, 2], short, 'versions', own), [0.5, 0.5, null]);
   assert.deepEqual(values(short.series, 'federated accuracy'), [null, null]);
   assert.deepEqual(values(short.series, 'training loss'), [1, 1]);
+});
+
+test('a rollout says who gets the version, and what the others get', () => {
+  const { byChannel, holdText, offerText, shareText, stateText, typedShare } = rollouts;
+  const of = (number, part = {}) => ({ number, channel: 'stable', task_id: 'task', version: 3 * number, share: 1, ...part });
+  const listed = (rollouts, part = {}) => ({ rollouts, isFirst: true, isLast: true, ...part });
+  const [first, second] = [of(3), of(4, { share: 0.1 })];
+  const { number: _, ...offer } = second;
+  const keeps = (older) => offerText(offer, listed(older)).split('; ')[1];
+  assert.equal(
+    offerText(offer, listed([first])),
+    '10 % of the devices of channel stable get version 12 when their app next asks; the others keep version 9.',
+  );
+  assert.equal(keeps([of(3, { task_id: 'other' })]), 'the others keep version 9 of another task.');
+  const none = 'the others get no rolled-out model.';
+  const perhaps = 'the others keep the version of an older rollout, if one includes them.';
+  assert.equal(keeps([]), none);
+  assert.equal(keeps([of(3, { channel: 'beta' }), of(2, { held: 'why' }), of(1, { share: 0 })]), none);
+  assert.equal(keeps([of(3, { share: 0.5 }), of(2)]), perhaps);
+  assert.equal(offerText(offer, listed([], { isLast: false })).split('; ')[1], perhaps);
+
+  assert.equal(
+    offerText({ ...second, share: 1 }, listed([of(5, { held: 'why' }), second, first])),
+    'All devices of channel stable get version 12 when their app next asks.',
+  );
+  assert.match(offerText(second, listed([of(5), second, first])), /, unless a newer rollout includes them; the others get version 9\.$/);
+  assert.match(offerText(second, listed([second], { isFirst: false })), /unless a newer rollout/);
+  assert.equal(offerText({ ...second, share: 0 }, listed([second])), 'No device of channel stable gets version 12.');
+  assert.equal(holdText(second, listed([second, first])), 'Devices that have version 12 return to version 9 when their app next asks.');
+  assert.match(holdText(first, listed([second, first])), /have no rolled-out model any more/);
+
+  assert.deepEqual([stateText(second), stateText(of(1, { held: 'why' }))], ['open', 'held: why']);
+  assert.deepEqual([0.07, 1 / 3, 1e-6].map(shareText), ['7 %', '33.3333 %', '0.0001 %']);
+  assert.deepEqual(['7', '100', '0', '', ' ', '101', '-1', 'x'].map(typedShare), [0.07, 1, 0, null, null, null, null, null]);
+  const beta = of(2, { channel: 'beta' });
+  assert.deepEqual(byChannel([second, first, beta]), [
+    ['beta', [beta]],
+    ['stable', [second, first]],
+  ]);
 });

@@ -27,6 +27,7 @@ export type OpenSession = S['OpenSessionView'];
 export type Problem = S['Problem'];
 export type Providers = S['ProvidersView'];
 export type RevokedClient = S['RevokedClient'];
+export type Rollout = S['RolloutView'];
 export type Round = S['RoundView'];
 export type RoundAssignments = S['RoundAssignmentsView'];
 export type Awaited = S['AwaitedView'];

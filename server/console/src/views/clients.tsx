@@ -5,9 +5,10 @@ import { count, told, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
 import { FindClient } from './find-client';
+import { Rollouts } from './rollouts';
 import { SitesOf } from './sites';
 
-/** Aggregate figures about the clients of a population, and the list of its sites if they are named. */
+/** Aggregate figures about the clients of a population, its sites if they are named, and its rollouts. */
 export default function ClientsView({ parameters: [name] }: { parameters: string[] }) {
   const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
   useEvery(CLIENTS_MILLISECONDS, overview);
@@ -75,6 +76,7 @@ function Distributions({ name }: { name: string }) {
             </p>
           </Card>
           {isOfSites && may('operator') && <SitesOf name={name} />}
+          <Rollouts population={name} />
           <div class="columns">
             <Shares title="SDK version" shares={clients.sdk_versions} />
             {Object.entries(clients.attributes).map(([attribute, shares]) => (

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 
 import { get, send } from '../../api/client';
-import type { Task, Version } from '../../api/types';
+import type { Rollout, Task, Version } from '../../api/types';
 import { Action, Ago, Button, Card, Loaded, Table } from '../../components';
 import { count, number, percent } from '../../format';
 import { useData } from '../../live';
 import { may } from '../../session';
 import { ModelDownload } from '../model-download';
+import { RolledOut, RollOut } from '../rollouts/roll-out';
 import { Difference } from './difference';
 
 const PAGE = 20;
@@ -17,6 +18,7 @@ const WITHHELD =
 export function Versions({ task, changed }: { task: Task; changed: () => void }) {
   const [before, setBefore] = useState<number[]>([]);
   const [compared, setCompared] = useState<Version[]>([]);
+  const [rolledOut, setRolledOut] = useState<Rollout>();
   const from = before.at(-1);
   const path = `/tasks/${task.id}/versions?limit=${PAGE}${from === undefined ? '' : `&before=${from}`}`;
   const data = useData(path, (signal) => get<Version[]>(path, signal), task.id);
@@ -29,6 +31,7 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
       <Loaded data={data}>
         {(versions) => (
           <>
+            {rolledOut && <RolledOut rollout={rolledOut} />}
             {compared.length === 2 && <Difference task={task} versions={compared} />}
             <Table
               caption="Model versions, newest first"
@@ -65,6 +68,14 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                     />
                   ),
                 },
+                ...(may('operator')
+                  ? [
+                      {
+                        name: 'Roll out',
+                        show: (version: Version) => <RollOut task={task} version={version.number} done={setRolledOut} />,
+                      },
+                    ]
+                  : []),
                 ...(may('operator') && task.state === 'paused'
                   ? [{ name: 'Roll back', show: (version: Version) => <RollBack task={task} version={version} changed={changed} /> }]
                   : []),
