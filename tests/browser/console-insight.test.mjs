@@ -219,7 +219,11 @@ test('a rollout says who gets the version, and what the others get', () => {
   assert.equal(holdText(second, listed([second, first])), 'Devices that have version 12 return to version 9 when their app next asks.');
   assert.match(holdText(first, listed([second, first])), /have no rolled-out model any more/);
 
-  assert.deepEqual([stateText(second), stateText(of(1, { held: 'why' }))], ['open', 'held: why']);
+  const states = [second, first, of(2), of(1, { held: 'why' })];
+  assert.deepEqual(
+    states.map((one) => stateText(one, listed(states))),
+    ['open', 'open', 'open, but rollout 3 reaches all devices', 'held: why'],
+  );
   assert.deepEqual([0.07, 1 / 3, 1e-6].map(shareText), ['7 %', '33.3333 %', '0.0001 %']);
   assert.deepEqual(['7', '100', '0', '', ' ', '101', '-1', 'x'].map(typedShare), [0.07, 1, 0, null, null, null, null, null]);
   const beta = of(2, { channel: 'beta' });

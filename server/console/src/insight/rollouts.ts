@@ -55,8 +55,11 @@ export function holdText(rollout: Offer, listed: Listed): string {
     : `Devices that have version ${rollout.version} have no rolled-out model any more when their app next asks.`;
 }
 
-export function stateText({ held }: Rollout): string {
-  return held ? `held: ${held}` : 'open';
+/** Says whether devices may get a rollout's version, and why not. */
+export function stateText({ channel, number, held }: Rollout, { rollouts }: Listed): string {
+  if (held) return `held: ${held}`;
+  const newer = rollouts.find((one) => one.channel === channel && one.number > number && !one.held && one.share === 1);
+  return newer ? `open, but rollout ${newer.number} reaches all devices` : 'open';
 }
 
 /** Whether devices of this offer's channel are first compared with newer rollouts. */

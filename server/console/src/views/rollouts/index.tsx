@@ -82,18 +82,16 @@ function Channels({ population, listed, changed }: ChannelsProps) {
               {
                 name: 'Model',
                 show: (rollout) => (
-                  <Link to={`/tasks/${rollout.task_id}`}>{[called(rollout), `version ${rollout.version}`].filter(Boolean).join(', ')}</Link>
+                  <Link to={`/tasks/${rollout.task_id}`}>
+                    {[called(rollout), `version\u00a0${rollout.version}`].filter(Boolean).join(', ')}
+                  </Link>
                 ),
               },
               { name: 'Share', isNumber: true, show: (rollout) => shareText(rollout.share) },
               { name: 'Loaded', isNumber: true, show: (rollout) => count(rollout.loaded) },
-              {
-                name: 'Failed',
-                isNumber: true,
-                show: (rollout) => `${count(rollout.failed)} (at most ${shareText(rollout.failures_max)})`,
-              },
+              { name: 'Failed', isNumber: true, show: (rollout) => count(rollout.failed) },
               { name: 'Since', show: (rollout) => <Ago at={rollout.created_at} /> },
-              { name: 'State', show: (rollout) => <State rollout={rollout} /> },
+              { name: 'State', show: (rollout) => <State rollout={rollout} listed={listed} /> },
               ...(may('operator')
                 ? [{ name: 'Change', show: (rollout: Rollout) => <Change rollout={rollout} listed={listed} changed={changed} /> }]
                 : []),
@@ -105,10 +103,10 @@ function Channels({ population, listed, changed }: ChannelsProps) {
   );
 }
 
-function State({ rollout }: { rollout: Rollout }) {
+function State({ rollout, listed }: { rollout: Rollout; listed: Listed }) {
   return (
-    <span class="break">
-      {stateText(rollout)}
+    <span class="words">
+      {stateText(rollout, listed)}
       {rollout.last_failure && `. Last failure: ${rollout.last_failure}`}
     </span>
   );
