@@ -1,35 +1,22 @@
 import type { ComponentChildren } from 'preact';
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-
-import { Button } from '.';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 type FormDialogProps = {
-  button: string;
-  /** The name of the button for screen readers, if the button's text alone does not say what it changes. */
-  label: string;
   title: string;
+  /** Is called after the dialog has closed. The caller then stops rendering it. */
+  closed: () => void;
   children: (close: () => void) => ComponentChildren;
 };
 
-/** A button that opens a form in a dialog. The form is new each time. It ends with `close`; Escape closes it, too. */
-export function FormDialog({ button, label, title, children }: FormDialogProps) {
-  const [isOpen, setOpen] = useState(false);
+/** A dialog with a form. It is open while it is rendered; the form ends with `close`, and Escape closes it, too. */
+export function FormDialog({ title, closed, children }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useLayoutEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-  }, [isOpen]);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
-    <span class="action">
-      <Button label={label} onClick={() => setOpen(true)}>
-        {button}
-      </Button>
-      {isOpen && (
-        <dialog ref={dialog} aria-labelledby={id} onClose={() => setOpen(false)}>
-          <h2 id={id}>{title}</h2>
-          {children(() => dialog.current?.close())}
-        </dialog>
-      )}
-    </span>
+    <dialog ref={dialog} aria-labelledby={id} onClose={closed}>
+      <h2 id={id}>{title}</h2>
+      {children(() => dialog.current?.close())}
+    </dialog>
   );
 }

@@ -112,10 +112,11 @@ function State({ rollout, listed }: { rollout: Rollout; listed: Listed }) {
   );
 }
 
-function Change({ rollout, listed, changed }: { rollout: Rollout; listed: Listed; changed: () => void }) {
+type ChangeProps = { rollout: Rollout; listed: Listed; changed: () => void };
+
+function Change({ rollout, listed, changed }: ChangeProps) {
+  const [isOpen, setOpen] = useState(false);
   const { number, version } = rollout;
-  const change = (body: { share?: number; held?: boolean }) =>
-    send<Rollout>('POST', `/populations/${rollout.population}/rollouts/${number}`, body);
   const hold = {
     title: `Hold rollout ${number}?`,
     text: `No device gets version ${version} any more. ${holdText(rollout, listed)} You can resume the rollout.`,
@@ -128,31 +129,50 @@ function Change({ rollout, listed, changed }: { rollout: Rollout; listed: Listed
   };
   return (
     <div class="actions">
-      <FormDialog button="Share …" label={`Share of rollout ${number}`} title={`Change the share of rollout ${number}`}>
-        {(close) => (
-          <RolloutForm
-            offer={rollout}
-            word="Change the share"
-            said={(offer) => (
-              <p role="status">{rollout.held ? 'No device gets the version while it is held.' : offerText(offer, listed)}</p>
-            )}
-            act={async ({ share }) => {
-              await change({ share });
-              changed();
-            }}
-            close={close}
-          />
-        )}
-      </FormDialog>
+      <Button label={`Share of rollout ${number}`} onClick={() => setOpen(true)}>
+        Share …
+      </Button>
+      {isOpen && <ChangeShare rollout={rollout} listed={listed} changed={changed} closed={() => setOpen(false)} />}
       {rollout.held ? (
-        <Action kind="primary" act={() => change({ held: false })} done={changed} confirm={resume}>
+        <Action kind="primary" act={() => change(rollout, { held: false })} done={changed} confirm={resume}>
           Resume
         </Action>
       ) : (
-        <Action kind="danger" act={() => change({ held: true })} done={changed} confirm={hold}>
+        <Action kind="danger" act={() => change(rollout, { held: true })} done={changed} confirm={hold}>
           Hold
         </Action>
       )}
     </div>
   );
+}
+
+function ChangeShare({ rollout, listed, changed, closed }: ChangeProps & { closed: () => void }) {
+  return (
+    <FormDialog title={`Change the share of rollout ${rollout.number}`} closed={closed}>
+      {(close) => (
+        <RolloutForm
+          offer={rollout}
+          word="Change the share"
+          said={(offer) => (
+            <>
+              <p role="status">{rollout.held ? 'No device gets the version while the rollout is held.' : offerText(offer, listed)}</p>
+              <p class="hint">
+                If more than {shareText(rollout.failures_max)} of the devices that report, and more than one, cannot load the model, the
+                coordinator holds the rollout.
+              </p>
+            </>
+          )}
+          act={async ({ share }) => {
+            await change(rollout, { share });
+            changed();
+          }}
+          close={close}
+        />
+      )}
+    </FormDialog>
+  );
+}
+
+function change({ population, number }: Rollout, body: { share?: number; held?: boolean }): Promise<Rollout> {
+  return send('POST', `/populations/${population}/rollouts/${number}`, body);
 }

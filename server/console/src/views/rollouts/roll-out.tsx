@@ -3,43 +3,39 @@ import type { Rollout, Task } from '../../api/types';
 import { Link, Loaded } from '../../components';
 import { FormDialog } from '../../components/form-dialog';
 import { offerText, shareText } from '../../insight/rollouts';
-import { useData } from '../../live';
+import { NEVER, useData } from '../../live';
 import { RolloutForm } from './form';
 
 /** The largest page of rollouts that the API returns. */
 const LIMIT = 100;
 
-type RollOutProps = { task: Task; version: number; done: (rollout: Rollout) => void };
+type RollOutProps = { task: Task; version: number; done: (rollout: Rollout) => void; closed: () => void };
 
-/** A button that rolls a version out to the devices of a channel. */
-export function RollOut({ task, version, done }: RollOutProps) {
-  return (
-    <FormDialog button="Roll out …" label={`Roll out version ${version}`} title={`Roll out version ${version}`}>
-      {(close) => <NewRollout task={task} version={version} done={done} close={close} />}
-    </FormDialog>
-  );
-}
-
-function NewRollout({ task, version, done, close }: RollOutProps & { close: () => void }) {
+/** A dialog that rolls a version out to the devices of a channel. */
+export function RollOut({ task, version, done, closed }: RollOutProps) {
   const path = `/populations/${String(task.description['population'])}/rollouts`;
-  const data = useData(path, (signal) => get<Rollout[]>(`${path}?limit=${LIMIT}`, signal), task.id);
+  const data = useData(path, (signal) => get<Rollout[]>(`${path}?limit=${LIMIT}`, signal), NEVER);
   return (
-    <RolloutForm
-      offer={{ channel: 'stable', task_id: task.id, version, share: 1 }}
-      word="Roll out"
-      said={(offer) => (
-        <Loaded data={data}>
-          {(rollouts) => (
-            <>
-              <p role="status">{offerText(offer, { rollouts, isFirst: true, isLast: rollouts.length < LIMIT })}</p>
-              <p class="hint">If too many devices cannot load the model, the coordinator holds the rollout.</p>
-            </>
+    <FormDialog title={`Roll out version ${version}`} closed={closed}>
+      {(close) => (
+        <RolloutForm
+          offer={{ channel: 'stable', task_id: task.id, version, share: 1 }}
+          word="Roll out"
+          said={(offer) => (
+            <Loaded data={data}>
+              {(rollouts) => (
+                <>
+                  <p role="status">{offerText(offer, { rollouts, isFirst: true, isLast: rollouts.length < LIMIT })}</p>
+                  <p class="hint">If too many devices cannot load the model, the coordinator holds the rollout.</p>
+                </>
+              )}
+            </Loaded>
           )}
-        </Loaded>
+          act={async ({ channel, share }) => done(await send<Rollout>('POST', path, { channel, task: task.id, version, share }))}
+          close={close}
+        />
       )}
-      act={async ({ channel, share }) => done(await send<Rollout>('POST', path, { channel, task: task.id, version, share }))}
-      close={close}
-    />
+    </FormDialog>
   );
 }
 

@@ -18,6 +18,7 @@ const WITHHELD =
 export function Versions({ task, changed }: { task: Task; changed: () => void }) {
   const [before, setBefore] = useState<number[]>([]);
   const [compared, setCompared] = useState<Version[]>([]);
+  const [rollingOut, setRollingOut] = useState<number>();
   const [rolledOut, setRolledOut] = useState<Rollout>();
   const from = before.at(-1);
   const path = `/tasks/${task.id}/versions?limit=${PAGE}${from === undefined ? '' : `&before=${from}`}`;
@@ -28,10 +29,11 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
     );
   return (
     <Card title="Model versions" note="Choose two to see their metrics side by side, and what changed between them.">
+      {rollingOut !== undefined && <RollOut task={task} version={rollingOut} done={setRolledOut} closed={() => setRollingOut(undefined)} />}
+      {rolledOut && <RolledOut rollout={rolledOut} />}
       <Loaded data={data}>
         {(versions) => (
           <>
-            {rolledOut && <RolledOut rollout={rolledOut} />}
             {compared.length === 2 && <Difference task={task} versions={compared} />}
             <Table
               caption="Model versions, newest first"
@@ -72,7 +74,11 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                   ? [
                       {
                         name: 'Roll out',
-                        show: (version: Version) => <RollOut task={task} version={version.number} done={setRolledOut} />,
+                        show: ({ number }: Version) => (
+                          <Button label={`Roll out version ${number}`} onClick={() => setRollingOut(number)}>
+                            Roll out …
+                          </Button>
+                        ),
                       },
                     ]
                   : []),
