@@ -130,7 +130,7 @@ function Change({ rollout, listed, changed }: ChangeProps) {
   return (
     <div class="actions">
       <Button label={`Share of rollout ${number}`} onClick={() => setOpen(true)}>
-        Share …
+        Share&nbsp;…
       </Button>
       {isOpen && <ChangeShare rollout={rollout} listed={listed} changed={changed} closed={() => setOpen(false)} />}
       {rollout.held ? (

@@ -76,7 +76,7 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                         name: 'Roll out',
                         show: ({ number }: Version) => (
                           <Button label={`Roll out version ${number}`} onClick={() => setRollingOut(number)}>
-                            Roll out …
+                            Roll&nbsp;out&nbsp;…
                           </Button>
                         ),
                       },
