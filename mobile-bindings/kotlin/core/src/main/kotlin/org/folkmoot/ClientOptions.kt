@@ -68,9 +68,11 @@ class ClientOptions(
     val privateAttributes: Map<String, String> = emptyMap(),
     /**
      * Ed25519 public keys (base64, at most 8). The client takes part only in tasks that one of them has endorsed for
-     * this coordinator. By default, it takes part in every task.
+     * this coordinator, and uses only their models. By default, it takes part in every task.
      */
     val endorsementKeys: List<String> = emptyList(),
+    /** The channel whose models [FolkmootClient.updateModel] fetches, such as `beta` for testers. Default: `stable`. */
+    val channel: String? = null,
     val device: Device = Device.Auto,
     /** The app's own training loop. By default, the engine trains. */
     val trainer: Trainer? = null,

@@ -45,7 +45,12 @@ sealed class FolkmootException(message: String, cause: Throwable? = null) : Exce
     class StorageFailed(message: String, cause: Throwable? = null) : FolkmootException(message, cause)
 
     /** There is no model on this device yet. */
-    class NoModel : FolkmootException("there is no model yet; the first assignment brings one")
+    class NoModel : FolkmootException("there is no model yet; update the model, or wait for the first assignment")
+
+    /**
+     * The model that the operator has rolled out cannot be used on this device. Predictions keep the model before.
+     */
+    class ModelUnusable(message: String) : FolkmootException(message)
 
     /** The client is already running. */
     class AlreadyRunning : FolkmootException("this client is already running; stop it first")
@@ -75,6 +80,7 @@ internal fun translated(error: NativeException): FolkmootException = when (error
     is NativeException.Unreachable -> FolkmootException.Unreachable(error.detail)
     is NativeException.StorageFailed -> FolkmootException.StorageFailed(error.detail)
     is NativeException.NoModel -> FolkmootException.NoModel()
+    is NativeException.ModelUnusable -> FolkmootException.ModelUnusable(error.detail)
     is NativeException.AlreadyRunning -> FolkmootException.AlreadyRunning()
     is NativeException.Forgotten -> FolkmootException.Forgotten()
     is NativeException.Internal -> FolkmootException.Internal(error.detail)

@@ -72,7 +72,21 @@ class FolkmootClient private constructor(private val listener: Listener, native:
     fun consentWithdrawn() = opened().consentWithdrawn()
 
     /**
-     * Returns the newest global model's outputs for [rows] rows of features, in row-major order.
+     * Fetches the model that the operator has rolled out to this device, and tries it. From then on, [predict] uses it,
+     * also without a connection and after a restart.
+     *
+     * Returns null if no model is rolled out to this device; [predict] then uses the model of the last assignment. Call
+     * it when the app starts and, for example, once a day, also during a [run]. The client enrols first if necessary,
+     * and needs no examples: a device can use models without ever training.
+     *
+     * @throws FolkmootException.ModelUnusable if the model does not work here; predictions then keep the model before.
+     * NotEnrolled, Refused, Unreachable or StorageFailed.
+     */
+    suspend fun updateModel(): ModelUpdate? = translating { opened().updateModel() }?.let(::translated)
+
+    /**
+     * Returns a model's outputs for [rows] rows of features, in row-major order: those of the model that [updateModel]
+     * has brought, or else of the one that the last assignment started from.
      *
      * @throws FolkmootException.NoModel, or BadExample if the features do not fit the model.
      */
@@ -127,20 +141,6 @@ class FolkmootClient private constructor(private val listener: Listener, native:
     }
 }
 
-/** The outputs of the newest model on this device. [shape] is the shape of one row. */
-class Prediction internal constructor(
-    val outputs: FloatArray,
-    val shape: List<Int>,
-    val taskId: String,
-    val version: Long,
-) {
-    /** Returns the outputs of one row. */
-    fun row(index: Int): FloatArray {
-        val size = shape.fold(1) { product, dimension -> product * dimension }
-        return outputs.copyOfRange(index * size, (index + 1) * size)
-    }
-}
-
 private fun native(options: ClientOptions): ConnectOptions {
     fun refuse(name: String, value: Number): Nothing =
         throw FolkmootException.BadOption("$name is $value; it must be 0 or more")
@@ -152,6 +152,7 @@ private fun native(options: ClientOptions): ConnectOptions {
         attributes = options.attributes,
         privateAttributes = options.privateAttributes,
         endorsementKeys = options.endorsementKeys,
+        channel = options.channel,
         device = options.device.native(),
         waitSeconds = options.waitSeconds?.let { if (it < 0) refuse("waitSeconds", it) else it.toUInt() },
         blobCacheBytesMax = options.blobCacheBytesMax?.let {

@@ -73,6 +73,7 @@ class WorkPolicy(
             is FolkmootException.BadExample,
             is FolkmootException.NotEnrolled,
             is FolkmootException.NoModel,
+            is FolkmootException.ModelUnusable,
             is FolkmootException.Forgotten,
             is FolkmootException.Internal,
             -> WorkOutcome.FAILURE

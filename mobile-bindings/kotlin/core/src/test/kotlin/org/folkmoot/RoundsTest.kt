@@ -158,6 +158,23 @@ class RoundsTest {
     }
 
     @Test
+    fun `a model that is rolled out is used until it is held`(): Unit = runBlocking {
+        val task = coordinator.task("rolled", rounds = 1)
+        connect(coordinator.token("rolled")).use { client ->
+            assertEquals(null, client.updateModel())
+            coordinator.call("rollout", "create", task)
+            val update = ModelUpdate(rollout = 1, taskId = task, version = 0, isNew = true)
+            assertEquals(update, client.updateModel())
+            assertEquals(update.copy(isNew = false), client.updateModel())
+            val prediction = client.predict(FloatArray(PIXELS))
+            assertEquals(task to 0L, prediction.taskId to prediction.version)
+            coordinator.call("rollout", "hold", "rolled", "1")
+            assertEquals(null, client.updateModel())
+            assertThrows(FolkmootException.NoModel::class.java) { client.predict(FloatArray(PIXELS)) }
+        }
+    }
+
+    @Test
     fun `what is forgotten is gone`(): Unit = runBlocking {
         coordinator.task("forgotten", rounds = 1)
         val client = connect(coordinator.token("forgotten"), Nudge())
@@ -189,6 +206,7 @@ class RoundsTest {
         refused(ClientOptions("https://example.org", state, waitSeconds = 61))
         refused(ClientOptions("https://example.org", state, waitSeconds = -1))
         refused(ClientOptions("https://example.org", state, blobCacheBytesMax = -1))
+        refused(ClientOptions("https://example.org", state, channel = "No Name"))
         connect(null).use { client ->
             suspend fun failing() = runCatching { client.run() }.exceptionOrNull()
             assertTrue(failing() is FolkmootException.NoExamples)
