@@ -19,8 +19,10 @@ public struct ClientOptions: @unchecked Sendable {
     /// sent or stored.
     public var privateAttributes: [String: String] = [:]
     /// Ed25519 public keys (base64, at most 8). The client takes part only in tasks that one of them has endorsed for
-    /// this coordinator. By default, it takes part in every task.
+    /// this coordinator, and uses only their models. By default, it takes part in every task.
     public var endorsementKeys: [String] = []
+    /// The channel whose models `FolkmootClient.updateModel` fetches, such as `beta` for testers. Default: `stable`.
+    public var channel: String?
     /// The device to train on.
     public var device = DeviceChoice.auto
     /// The conditions under which the device trains. A `DeviceWatcher` reports them.
@@ -59,6 +61,7 @@ public struct ClientOptions: @unchecked Sendable {
         options.attributes = attributes
         options.privateAttributes = privateAttributes
         options.endorsementKeys = endorsementKeys
+        options.channel = channel
         options.device = device
         options.policy = policy
         options.limits = limits

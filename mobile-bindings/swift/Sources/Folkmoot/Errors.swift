@@ -19,6 +19,8 @@ public enum FolkmootError: Error, Equatable {
     case storageFailed(String)
     /// There is no model on this device yet.
     case noModel
+    /// The model that the operator has rolled out cannot be used on this device. Predictions keep the model before.
+    case modelUnusable(String)
     /// The client is already running.
     case alreadyRunning
     /// The client was forgotten or closed.
@@ -31,12 +33,12 @@ extension FolkmootError: LocalizedError {
     public var errorDescription: String? {
         switch self {
         case .badOption(let detail), .badExample(let detail), .notEnrolled(let detail), .refused(_, let detail),
-            .unreachable(let detail), .storageFailed(let detail):
+            .unreachable(let detail), .storageFailed(let detail), .modelUnusable(let detail):
             return detail
         case .noExamples:
             return "there are no examples; add some, or set a trainer that has its own"
         case .noModel:
-            return "there is no model yet; the first assignment brings one"
+            return "there is no model yet; update the model, or wait for the first assignment"
         case .alreadyRunning:
             return "this client is already running; stop it first"
         case .forgotten:
@@ -58,6 +60,7 @@ extension FolkmootError {
         case .Unreachable(let detail): self = .unreachable(detail)
         case .StorageFailed(let detail): self = .storageFailed(detail)
         case .NoModel: self = .noModel
+        case .ModelUnusable(let detail): self = .modelUnusable(detail)
         case .AlreadyRunning: self = .alreadyRunning
         case .Forgotten: self = .forgotten
         case .Internal(let detail): self = .internalError(detail)

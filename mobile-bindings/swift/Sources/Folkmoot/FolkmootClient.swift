@@ -89,8 +89,19 @@ public final class FolkmootClient: @unchecked Sendable {
         }
     }
 
-    /// Returns the newest model's outputs for `rows` rows of features, in row-major order. That model is the one that
-    /// the last assignment started from.
+    /// Fetches the model that the operator has rolled out to this device, and tries it. From then on, `predict` uses it,
+    /// also without a connection and after a restart.
+    ///
+    /// Returns nil if no model is rolled out to this device; `predict` then uses the model of the last assignment. Call
+    /// it when the app starts and, for example, once a day, also during a run. The client enrols first if necessary, and
+    /// needs no examples: a device can use models without ever training. Throws `modelUnusable` if the model does not
+    /// work here; predictions then keep the model before.
+    public func updateModel() async throws -> ModelUpdate? {
+        try await translatingAsync { try await self.native.updateModel() }.map { ModelUpdate($0) }
+    }
+
+    /// Returns a model's outputs for `rows` rows of features, in row-major order: those of the model that `updateModel`
+    /// has brought, or else of the one that the last assignment started from.
     public func predict(_ features: [Float], rows: Int = 1) async throws -> Prediction {
         let count = try Self.checked(rows, "rows")
         let native = self.native

@@ -1,6 +1,6 @@
 import FolkmootNative
 
-/// The outputs of the newest model on this device.
+/// The outputs of a model on this device.
 public struct Prediction: Equatable, Sendable {
     /// The outputs, in row-major order.
     public let outputs: [Float]
@@ -25,5 +25,24 @@ public struct Prediction: Equatable, Sendable {
             return []
         }
         return outputs[row * width..<(row + 1) * width]
+    }
+}
+
+/// A model that the operator has rolled out to this device, and that predictions use.
+public struct ModelUpdate: Equatable, Sendable {
+    /// The number of the rollout, from 1.
+    public let rollout: Int
+    /// The task that trained the model.
+    public let taskId: String
+    /// The number of the model version.
+    public let version: Int
+    /// Whether this update brought the model. If false, it was there already.
+    public let isNew: Bool
+
+    init(_ native: FolkmootNative.ModelUpdate) {
+        rollout = Int(native.rollout)
+        taskId = native.taskId
+        version = Int(native.version)
+        isNew = native.isNew
     }
 }

@@ -152,7 +152,8 @@ final class Coordinator {
     }
 
     /// Runs an operator's command and returns its output.
-    private func call(_ arguments: [String]) throws -> Data {
+    @discardableResult
+    func call(_ arguments: [String]) throws -> Data {
         let output = Pipe()
         let command = Process()
         command.executableURL = program

@@ -54,6 +54,31 @@ final class RoundTests: XCTestCase {
         }
     }
 
+    func testAModelThatIsRolledOutIsUsedUntilItIsHeld() async throws {
+        let coordinator = try Coordinator()
+        let task = try coordinator.task("rolled", rounds: 1)
+        let client = try FolkmootClient(coordinator.options(token: coordinator.token("rolled")))
+        let nothing = try await client.updateModel()
+        XCTAssertNil(nothing)
+        try coordinator.call(["rollout", "create", task])
+        for isNew in [true, false] {
+            let update = try await client.updateModel()
+            XCTAssertEqual(update?.rollout, 1)
+            XCTAssertEqual(update?.taskId, task)
+            XCTAssertEqual(update?.version, 0)
+            XCTAssertEqual(update?.isNew, isNew)
+        }
+        let pixels = try Digits.read(1).pixels
+        let prediction = try await client.predict(pixels)
+        XCTAssertEqual(prediction.taskId, task)
+        XCTAssertEqual(prediction.version, 0)
+        try coordinator.call(["rollout", "hold", "rolled", "1"])
+        let held = try await client.updateModel()
+        XCTAssertNil(held)
+        await assertThrows(.noModel) { _ = try await client.predict(pixels) }
+        try await client.close()
+    }
+
     func testANoDeclines() async throws {
         let coordinator = try Coordinator()
         _ = try coordinator.task("asked", rounds: 1)

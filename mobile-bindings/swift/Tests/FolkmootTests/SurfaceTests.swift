@@ -31,6 +31,7 @@ final class SurfaceTests: XCTestCase {
             (.Unreachable(detail: "a"), .unreachable("a")),
             (.StorageFailed(detail: "a"), .storageFailed("a")),
             (.NoModel, .noModel),
+            (.ModelUnusable(detail: "a"), .modelUnusable("a")),
             (.AlreadyRunning, .alreadyRunning),
             (.Forgotten, .forgotten),
             (.Internal(detail: "a"), .internalError("a")),
@@ -41,16 +42,18 @@ final class SurfaceTests: XCTestCase {
         }
     }
 
-    func testLimitsReachTheLibrary() throws {
+    func testOptionsReachTheLibrary() throws {
         let directory = URL(fileURLWithPath: "/tmp/none")
         var options = ClientOptions(coordinator: "http://127.0.0.1:1", stateDirectory: directory)
         options.limits.cohortMin = 50
         options.limits.protectionMin = .central
         options.limits.modelBytesMax = 1_000_000
+        options.channel = "beta"
         let limits = try options.native().limits
         XCTAssertEqual(limits?.cohortMin, 50)
         XCTAssertEqual(limits?.protectionMin, .central)
         XCTAssertEqual(limits?.modelBytesMax, 1_000_000)
+        XCTAssertEqual(try options.native().channel, "beta")
     }
 
     /// Without a default case, so that a new code of the library does not compile until somebody handles it.
