@@ -73,7 +73,7 @@ fn remedy(disposition: Disposition) -> &'static str {
 }
 
 /// The errors that clients throw: name, meaning and remedy.
-const CLIENT_ERRORS: [(&str, &str, &str); 11] = [
+const CLIENT_ERRORS: [(&str, &str, &str); 12] = [
     ("BadOption", "An option is invalid or exceeds a limit.", "Fix the option that the detail names."),
     ("BadExample", "Examples have the wrong shape or invalid values.", "Fix the examples."),
     ("NoExamples", "There is nothing to train on.", "Add examples, or pass a trainer that has its own."),
@@ -89,7 +89,16 @@ const CLIENT_ERRORS: [(&str, &str, &str); 11] = [
         "The state folder cannot be read or written.",
         "Check the path, the free space and the permissions.",
     ),
-    ("NoModel", "The client has not downloaded a model yet.", "Wait for the first assignment."),
+    (
+        "NoModel",
+        "The client has not downloaded a model yet.",
+        "Update the model, or wait for the first assignment.",
+    ),
+    (
+        "ModelUnusable",
+        "The model that the operator has rolled out cannot be used on this device. Predictions keep the model before.",
+        "Roll out a version that the device can use. The detail says why this one does not work.",
+    ),
     ("AlreadyRunning", "The client is already running.", "Stop the client first."),
     ("Forgotten", "The client was forgotten or closed.", "Connect again."),
     ("Internal", "The library has a bug.", "Report it with the detail."),
