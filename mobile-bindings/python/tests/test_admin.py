@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from folkmoot import _buffers
-from folkmoot.admin import Admin, AdminRefusedError, looks, signed_in, views
+from folkmoot.admin import Admin, AdminRefusedError, looks, rollouts, signed_in, views
 from folkmoot.admin.connection import Connection
 from folkmoot.admin.filling import filled
 from onnx import numpy_helper
@@ -159,6 +159,9 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert [one["id"] for one in admin.tasks(called=task["id"][:20])] == [task["id"]]
 
     name_a_site(admin)
+    rolled_out = admin.create_rollout("lines", task, version=1, channel="beta", share=0.5)
+    assert list(admin.rollouts("lines")) == [rolled_out]
+    assert admin.change_rollout("lines", rolled_out["number"], share=1.0)["share"] == 1.0
     client = admin.client(enrolled[0].client_id)
     assert (client["population"], client["revoked_at"]) == ("lines", None)
     assert list(admin.clients_of_token(client["token_id"])) == [client]
@@ -216,7 +219,7 @@ def test_a_model_is_read_with_the_data_files_beside_it(admin, tmp_path):
 
 def test_rows_have_the_fields_of_the_document():
     schemas = json.loads(OPENAPI.read_text())["components"]["schemas"]
-    declared = vars(views) | vars(looks) | vars(signed_in)
+    declared = vars(views) | vars(looks) | vars(rollouts) | vars(signed_in)
     kinds = {name: kind for name, kind in declared.items() if hasattr(kind, "__required_keys__")}
     assert len(kinds) > 40
     for name, kind in kinds.items():

@@ -23,6 +23,7 @@ from .errors import (
     FolkmootError,
     ForgottenError,
     InternalError,
+    ModelUnusableError,
     NoExamplesError,
     NoModelError,
     NotEnrolledError,
@@ -31,6 +32,7 @@ from .errors import (
     UnreachableError,
 )
 from .examples import Examples
+from .model_update import ModelUpdate
 from .offer import AssignmentOffer
 from .secrets import KeyringSecrets, SecretStorage
 from .simulated import Simulated
@@ -56,6 +58,8 @@ __all__ = [
     "KeyringSecrets",
     "Limits",
     "LogEntry",
+    "ModelUnusableError",
+    "ModelUpdate",
     "NoExamplesError",
     "NoModelError",
     "NotEnrolledError",

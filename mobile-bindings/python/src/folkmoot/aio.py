@@ -27,6 +27,7 @@ from .admin import Admin, views
 from .admin.waiting import Ended
 from .client import Client as BlockingClient
 from .examples import Examples
+from .model_update import ModelUpdate
 from .simulated import Simulated
 
 if TYPE_CHECKING:
@@ -110,8 +111,12 @@ class Client:
         self._heard = [*(one for one in self._heard if not one.is_over), heard]
         return heard
 
+    async def update_model(self) -> ModelUpdate | None:
+        """Fetches the model that the operator has rolled out to this device, like `folkmoot.Client.update_model`."""
+        return await self._opened.update_model_async()
+
     async def predict(self, x: ArrayLike) -> Any:
-        """Returns the newest model's outputs for rows of features, like `folkmoot.Client.predict`."""
+        """Returns a model's outputs for rows of features, like `folkmoot.Client.predict`."""
         return await _begun(partial(self._opened.predict, x))
 
     def set_conditions(self, conditions: DeviceConditions) -> None:

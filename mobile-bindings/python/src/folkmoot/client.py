@@ -16,6 +16,7 @@ from ._buffers import ArrayLike
 from ._native import folkmoot_mobile as native
 from .care import DeviceConditions, DevicePolicy, Limits, LogEntry
 from .examples import Examples
+from .model_update import ModelUpdate
 from .offer import AssignmentOffer
 from .secrets import NativeSecrets, SecretStorage
 from .trainer import NativeTrainer, Trainer
@@ -48,6 +49,7 @@ class Client:
         attributes: Mapping[str, str] | None = None,
         private_attributes: Mapping[str, str] | None = None,
         endorsement_keys: Sequence[str] = (),
+        channel: str | None = None,
         ask_before: Callable[[AssignmentOffer], bool] | None = None,
         wait_seconds: int | None = None,
         blob_cache_bytes_max: int | None = None,
@@ -73,7 +75,9 @@ class Client:
         Eligibility and consent: the coordinator sees `attributes`. `private_attributes` never leave this machine; the
         client evaluates the device rules of plans with them. `ask_before` is called for each assignment, which is
         declined unless it returns True. `endorsement_keys` are Ed25519 public keys (base64, at most 8): the client takes
-        part only in tasks that one of them has endorsed for this coordinator.
+        part only in tasks that one of them has endorsed for this coordinator, and uses only their models.
+
+        Rollouts: `channel` is the channel whose models `update_model` fetches, such as `beta`. By default, it is `stable`.
 
         Raises BadOptionError or StorageError.
         """
@@ -88,6 +92,7 @@ class Client:
             attributes=dict(attributes or {}),
             private_attributes=dict(private_attributes or {}),
             endorsement_keys=list(endorsement_keys),
+            channel=channel,
             device=_device(device),
             wait_seconds=wait_seconds,
             blob_cache_bytes_max=blob_cache_bytes_max,
@@ -173,11 +178,30 @@ class Client:
         is_started = self._thread is not None and self._thread.is_alive()
         return is_started or self._native.status().is_running
 
-    def predict(self, x: ArrayLike) -> Any:
-        """Returns the newest global model's outputs for one or more rows of features, `[rows, ...]`.
+    def update_model(self) -> ModelUpdate | None:
+        """Fetches the model that the operator has rolled out to this device, and tries it. From then on, `predict` uses it,
+        also without a connection and after a restart.
 
-        That model is the one that the last assignment started from. The result is a float32 array `[rows, ...]`, or
-        nested lists without NumPy.
+        Returns None if no model is rolled out to this device; `predict` then uses the model of the last assignment. Call
+        it when the program starts and, for example, once a day, also during a run. The client enrols first if necessary,
+        and needs no examples: a device can use models without ever training.
+
+        Raises ModelUnusableError if the model does not work here; predictions then keep the model before. Also raises
+        NotEnrolledError, RefusedError, UnreachableError or StorageError.
+        """
+        return _blocking(self.update_model_async())
+
+    async def update_model_async(self) -> ModelUpdate | None:
+        """Like `update_model`, for a program with an event loop. It can be cancelled."""
+        with errors.translating():
+            update = await self._opened().update_model()
+        return None if update is None else ModelUpdate.translated(update)
+
+    def predict(self, x: ArrayLike) -> Any:
+        """Returns a model's outputs for one or more rows of features, `[rows, ...]`.
+
+        That model is the one that `update_model` has brought, or else the one that the last assignment started from. The
+        result is a float32 array `[rows, ...]`, or nested lists without NumPy.
 
         Raises NoModelError, or BadExampleError if the features do not fit the model.
         """

@@ -191,7 +191,11 @@ class StorageError(FolkmootError, OSError):
 
 
 class NoModelError(FolkmootError):
-    """There is no model on this machine yet. The first assignment brings one."""
+    """There is no model on this machine yet. Update the model, or wait for the first assignment."""
+
+
+class ModelUnusableError(FolkmootError):
+    """The model that the operator has rolled out cannot be used on this device. Predictions keep the model before."""
 
 
 class AlreadyRunningError(FolkmootError):
@@ -218,6 +222,7 @@ _CLASSES: dict[type[Exception], type[FolkmootError]] = {
     _NATIVE.Unreachable: UnreachableError,
     _NATIVE.StorageFailed: StorageError,
     _NATIVE.NoModel: NoModelError,
+    _NATIVE.ModelUnusable: ModelUnusableError,
     _NATIVE.AlreadyRunning: AlreadyRunningError,
     _NATIVE.Forgotten: ForgottenError,
     _NATIVE.Internal: InternalError,

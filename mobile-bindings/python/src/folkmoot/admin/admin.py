@@ -13,6 +13,7 @@ from . import files, looks, signed_in, views
 from .connection import Connection
 from .filling import filled
 from .looking import Looking, segment, task_path
+from .rollouts import Rollouts
 from .uploading import Uploading
 from .waiting import Waiting
 
@@ -23,7 +24,7 @@ Source = files.Source
 _V = TypeVar("_V")
 
 
-class Admin(Uploading, Looking, Waiting):
+class Admin(Uploading, Looking, Rollouts, Waiting):
     """The administrative API of one coordinator, used with one API key.
 
     Answers are dictionaries, described in `folkmoot.admin.views`, with the same keys in each row. Lists are iterators
