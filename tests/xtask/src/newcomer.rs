@@ -121,7 +121,7 @@ fn first_program(values: &[(&str, &str)]) -> Result<String, Failure> {
 /// Installs the npm package and Vite, and takes part in a round with a page.
 fn with_archive(archive: &Path, program: &Path) -> Result<Steps, Failure> {
     browser::install()?;
-    let mut bench = browser::node(&["newcomer.bench.mjs"])?;
+    let mut bench = browser::node(&["benches/newcomer.bench.mjs"])?;
     bench.arg(archive).arg(fresh("browser")?).env("FOLKMOOT_BIN", program);
     let said = output(&mut bench)?;
     let seconds: Option<Value> = said.lines().last().and_then(|line| serde_json::from_str(line).ok());

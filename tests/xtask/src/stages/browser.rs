@@ -111,7 +111,7 @@ pub fn bench(arguments: &[String]) -> Result<(), Failure> {
         )));
     }
     prepare()?;
-    run_command(node(&["bench.mjs"])?.args(arguments))
+    run_command(node(&["benches/bench.mjs"])?.args(arguments))
 }
 
 /// Builds the console and a program that embeds it, and runs the console's benchmark.
@@ -128,7 +128,7 @@ pub fn bench_console(arguments: &[String]) -> Result<(), Failure> {
     install()?;
     run_command(&mut cargo(&["build", "--release", "-p", "folkmoot-cli", "--bin", "folkmoot"]))?;
     let program = Path::new(&target()).join("release/folkmoot");
-    run_command(node(&["console.bench.mjs"])?.args(arguments).env("FOLKMOOT_BIN", program))
+    run_command(node(&["benches/console.bench.mjs"])?.args(arguments).env("FOLKMOOT_BIN", program))
 }
 
 /// Returns the name of a missing tool that the tests need; `None` if all are present.

@@ -7,9 +7,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-import { openBrowser } from './support/browser.mjs';
-import { api, natives, signIn } from './support/console.mjs';
-import { startCoordinator } from './support/coordinator.mjs';
+import { openBrowser } from '../support/browser.mjs';
+import { api, natives, signIn } from '../support/console.mjs';
+import { startCoordinator } from '../support/coordinator.mjs';
 
 const isJson = process.argv.includes('--json');
 const minutes = Number(process.argv[process.argv.indexOf('--minutes') + 1]) || 1;

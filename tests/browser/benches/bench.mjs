@@ -6,9 +6,9 @@
 
 import { cpus } from 'node:os';
 
-import { openBrowser } from './support/browser.mjs';
-import { measureDisturbance } from './support/disturbance.mjs';
-import { serveSite } from './support/site.mjs';
+import { openBrowser } from '../support/browser.mjs';
+import { measureDisturbance } from '../support/disturbance.mjs';
+import { serveSite } from '../support/site.mjs';
 
 const BATCH_SIZE = 32;
 const isJson = process.argv.includes('--json');

@@ -8,10 +8,10 @@ import { execFile, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { openBrowser } from './support/browser.mjs';
-import { writeApp } from './support/bundled.mjs';
-import { end, startCoordinator } from './support/coordinator.mjs';
-import { examples } from './support/digits.mjs';
+import { openBrowser } from '../support/browser.mjs';
+import { writeApp } from '../support/bundled.mjs';
+import { end, startCoordinator } from '../support/coordinator.mjs';
+import { examples } from '../support/digits.mjs';
 
 const [archive, folder] = process.argv.slice(2);
 const execute = promisify(execFile);
