@@ -57,7 +57,7 @@ class Client:
         limits: Limits | None = None,
         secrets: SecretStorage | None = None,
     ) -> None:
-        """Opens the client. Nothing is sent until it runs.
+        """Opens the client. Nothing is sent until it runs or updates its model.
 
         Connection: `coordinator` is `https://host[:port]`, or `http://` for this machine only. `enrolment_token` comes
         from the operator. It is needed until the client is enrolled. `certificate` is the coordinator's `ca.pem`: a

@@ -18,7 +18,8 @@ public final class FolkmootClient: @unchecked Sendable {
     private let pauseLock = NSLock()
     private var pauses = PauseReasons()
 
-    /// Opens a client: locks its folder, and generates its secret if there is none. Sends nothing until it runs.
+    /// Opens a client: locks its folder, and generates its secret if there is none. Sends nothing until it runs or
+    /// updates its model.
     ///
     /// `trainer` trains instead of the engine. `secrets` stores the client's secret, such as `KeychainSecrets`; by
     /// default, the secret is in the folder. `askBefore` is called for each assignment, which is declined if it returns
@@ -89,13 +90,13 @@ public final class FolkmootClient: @unchecked Sendable {
         }
     }
 
-    /// Fetches the model that the operator has rolled out to this device, and tries it. From then on, `predict` uses it,
-    /// also without a connection and after a restart.
+    /// Fetches the model that the operator has rolled out to this device, and tries it. From then on, `predict` uses
+    /// it, also without a connection and after a restart.
     ///
     /// Returns nil if no model is rolled out to this device; `predict` then uses the model of the last assignment. Call
-    /// it when the app starts and, for example, once a day, also during a run. The client enrols first if necessary, and
-    /// needs no examples: a device can use models without ever training. Throws `modelUnusable` if the model does not
-    /// work here; predictions then keep the model before.
+    /// it when the app starts and, for example, once a day, also during a run. The client enrols first if necessary,
+    /// and needs no examples: a device can use models without ever training. Throws `modelUnusable` if the model does
+    /// not work here; predictions then keep the model before.
     public func updateModel() async throws -> ModelUpdate? {
         try await translatingAsync { try await self.native.updateModel() }.map { ModelUpdate($0) }
     }

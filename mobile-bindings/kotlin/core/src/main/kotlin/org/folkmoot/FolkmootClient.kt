@@ -126,7 +126,7 @@ class FolkmootClient private constructor(private val listener: Listener, native:
     companion object {
         /**
          * Opens a client: locks its state directory, and generates its key if there is none. Sends nothing until [run]
-         * is called.
+         * or [updateModel] is called.
          *
          * @throws FolkmootException.BadOption or StorageFailed.
          */
