@@ -1,7 +1,7 @@
 /** A cache of plans, models and weights by content hash, verified and limited in size. */
 
-import type { Traffic } from './day_bytes.js';
 import type { Engine } from './engine.js';
+import type { Traffic } from './limits.js';
 import type { Storage } from './storage.js';
 import { RequestError, type Transport } from './transport.js';
 

@@ -1,8 +1,6 @@
 /** The client inside the worker: the page's calls, and the session's run. */
 
 import { Blobs } from './blobs.js';
-import { type Budget, budgetOf } from './budget.js';
-import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
 import { type Newest, type RunnerHost, weightsOf } from './effects.js';
 import { Endorsements } from './endorsements.js';
@@ -10,6 +8,7 @@ import { type Engine, engineFor, loadEngine, openSession } from './engine.js';
 import { Examples } from './examples.js';
 import type { TrainedModel } from './gpu/folkmoot.js';
 import { ClientKey } from './key.js';
+import { type Budget, budgetOf, DayBytes, Traffic } from './limits.js';
 import { Log } from './log.js';
 import type { ClientEvent, WorkerOptions } from './messages.js';
 import { Pace } from './pace.js';

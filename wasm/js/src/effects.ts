@@ -1,9 +1,9 @@
 /** The session's effects, as the engine writes them, and the parts of the worker that perform them. */
 
 import type { Artifact, Blobs } from './blobs.js';
-import type { DayBytes } from './day_bytes.js';
 import type { Endorsements } from './endorsements.js';
 import type { ClientKey } from './key.js';
+import type { DayBytes } from './limits.js';
 import type { Log } from './log.js';
 import type { Transport } from './transport.js';
 import type { AssignmentOffer } from './types.js';

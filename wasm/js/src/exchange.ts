@@ -1,8 +1,8 @@
 /** Secure aggregation: performs what the module `masks` decides, as `client-sdk/src/client/exchange.rs` does natively. */
 
-import { Traffic } from './day_bytes.js';
 import { AnswerError, type Assignment, answerOf, type RunnerHost } from './effects.js';
 import { loadMasks } from './engine.js';
+import { Traffic } from './limits.js';
 import { sendLogged } from './log.js';
 import type { Storage } from './storage.js';
 

@@ -1,6 +1,6 @@
 /** The transparency log: what was trained and sent, when, and how many bytes. It never leaves the device. */
 
-import { type DayBytes, Traffic } from './day_bytes.js';
+import { type DayBytes, Traffic } from './limits.js';
 import type { Storage } from './storage.js';
 import type { LogEntry } from './types.js';
 

@@ -1,11 +1,11 @@
 /** Performs each request of a session. */
 
 import type { Artifact } from './blobs.js';
-import { Traffic } from './day_bytes.js';
 import { type Answer, AnswerError, type Assignment, isDeclined, type Newest, type RunnerHost, type Values, weightsOf } from './effects.js';
 import { engineForPlan, loadMasks } from './engine.js';
 import { exchange, loadJournal } from './exchange.js';
 import type { AssignedWork, Update } from './gpu/folkmoot.js';
+import { Traffic } from './limits.js';
 import { sendLogged, type Written } from './log.js';
 import type { AssignedWork as MaskableWork } from './masks/folkmoot.js';
 import type { AssignmentOffer, Plan } from './types.js';

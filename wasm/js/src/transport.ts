@@ -1,8 +1,8 @@
 /** Signed requests to a coordinator. The session decides when to retry. */
 
-import type { Traffic } from './day_bytes.js';
 import type { Engine } from './engine.js';
 import type { ClientKey } from './key.js';
+import type { Traffic } from './limits.js';
 import { FolkmootError } from './types.js';
 
 /** The maximum number of bytes in a control message. */

@@ -1,12 +1,12 @@
 /** The work of an assignment: chunks of steps, between which the worker handles messages. */
 
 import type { Blobs } from './blobs.js';
-import type { Budget } from './budget.js';
 import type { Devices } from './devices.js';
 import { type Assignment, weightsOf } from './effects.js';
 import { type Engine, engineFor, engineForPlan, loadMasks } from './engine.js';
 import type { Examples } from './examples.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
+import type { Budget } from './limits.js';
 import type { ClientEvent } from './messages.js';
 import type { Pace } from './pace.js';
 import { type Loop, runLoop } from './run_loop.js';
