@@ -3,28 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { createKey, endorse } from './support/endorsing.mjs';
 import { reload, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
 
 const world = worldOfTests();
-
-/** Signs what a task gives to clients with the key in a file, and publishes it. */
-async function endorse(task, key) {
-  const { coordinator, network } = world;
-  const folder = `${coordinator.folder}/${task}`;
-  await coordinator.command('endorsement', 'prepare', task, '--out', folder, '--for', network.url);
-  await coordinator.command('endorsement', 'sign', folder, '--key', key);
-  const { endorsement } = await coordinator.command('endorsement', 'publish', folder);
-  return endorsement;
-}
-
-/** Creates a key. Returns its file and its public key. */
-async function createKey(name) {
-  const file = `${world.coordinator.folder}/${name}.pem`;
-  const { public_key: publicKey } = await world.coordinator.command('endorsement', 'key', '--out', file);
-  return { file, publicKey };
-}
 
 /** From now on, changes the assignments that a page receives. */
 async function changeAssignments(page, change) {
@@ -53,32 +37,32 @@ async function refusal(page) {
 }
 
 test('only what the operator has endorsed is trained', OPTIONS, async () => {
-  const [own, other] = [await createKey('own'), await createKey('other')];
+  const [own, other] = [await createKey(world, 'own'), await createKey(world, 'other')];
   const page = await world.page({ endorsementKeys: [own.publicKey] });
   const { id } = await world.coordinator.task({ rounds: 2 });
   assert.match(await refusal(page), /^the task has no endorsement/);
   await page.evaluate(() => client.stop());
 
-  await endorse(id, other.file);
+  await endorse(world, id, other.file);
   await reload(page);
   assert.match(await refusal(page), /a key that this app does not accept/);
   await page.evaluate(() => client.stop());
 
-  await endorse(id, own.file);
+  await endorse(world, id, own.file);
   await reload(page);
   await page.evaluate(() => client.start());
   await page.evaluate(() => heard('round'));
 });
 
 test('another plan, an altered statement and an older one are refused', OPTIONS, async () => {
-  const { file, publicKey } = await createKey('signer');
+  const { file, publicKey } = await createKey(world, 'signer');
   /** Opens a page in a population of its own, whose task has been endorsed twice. */
   const begin = async () => {
     world.coordinator.newPopulation();
     const page = await world.page({ endorsementKeys: [publicKey] });
     const { id } = await world.coordinator.task({ rounds: 9 });
-    const first = await endorse(id, file);
-    await endorse(id, file);
+    const first = await endorse(world, id, file);
+    await endorse(world, id, file);
     return { page, first };
   };
   const changes = [

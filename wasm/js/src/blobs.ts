@@ -14,7 +14,7 @@ export interface Artifact {
 type Index = Record<string, { bytes: number; usedAt: number }>;
 
 /** The maximum number of bytes of all stored blobs. */
-const BYTES_MAX = 256 * 1024 * 1024;
+export const BYTES_MAX = 256 * 1024 * 1024;
 /** The maximum number of stored blobs: a model, and the weights of some rounds. */
 const BLOBS_MAX = 64;
 

@@ -2,23 +2,23 @@
 
 import { Blobs } from './blobs.js';
 import { Devices } from './devices.js';
-import { type Newest, type RunnerHost, weightsOf } from './effects.js';
+import type { RunnerHost } from './effects.js';
 import { Endorsements } from './endorsements.js';
-import { type Engine, engineFor, loadEngine, openSession } from './engine.js';
+import { type Engine, loadEngine, openSession } from './engine.js';
 import { Examples } from './examples.js';
-import type { TrainedModel } from './gpu/folkmoot.js';
 import { ClientKey } from './key.js';
 import { type Budget, budgetOf, DayBytes, Traffic } from './limits.js';
 import { Log } from './log.js';
 import type { ClientEvent, WorkerOptions } from './messages.js';
+import { Models } from './models.js';
 import { Pace } from './pace.js';
 import { sleep, untilReached } from './retry.js';
 import type { AskLoop } from './run_loop.js';
 import { Runner, StoppedError } from './runner.js';
 import { databaseName, Storage } from './storage.js';
 import { RequestError, Transport } from './transport.js';
-import { type AssignmentOffer, type Example, FolkmootError, type LogEntry, type Prediction } from './types.js';
-import { forgetAllBut, forgetAllMade, forgetOldMemories, loadOwn } from './work_store.js';
+import { type AssignmentOffer, type Example, FolkmootError, type LogEntry, type ModelUpdate, type Prediction } from './types.js';
+import { forgetAllBut, forgetAllMade, forgetOldMemories } from './work_store.js';
 
 /** Seconds that a check-in waits for an assignment. */
 const WAIT_SECONDS = 30;
@@ -52,11 +52,11 @@ export class Client {
   private readonly tabs: BroadcastChannel;
   private readonly pace = new Pace((reason) => this.conditionsChanged(reason));
   private running: { runner: Runner | null; stop: AbortController; ended: Promise<void> } | null = null;
-  private model: { of: string; model: TrainedModel } | null = null;
 
   private constructor(
     private readonly options: WorkerOptions,
     private readonly parts: Parts,
+    private readonly models: Models,
     private readonly emit: (event: ClientEvent) => void,
     private readonly ask: Asking,
   ) {
@@ -85,7 +85,7 @@ export class Client {
     const day = new DayBytes(storage, options.limits?.bytesPerDay);
     const endorsements = await Endorsements.open(storage, transport.coordinator, options.endorsementKeys);
     const parts = { engine, storage, key, transport, blobs, examples, devices, log, day, budget, endorsements };
-    return new Client(options, parts, emit, ask);
+    return new Client(options, parts, new Models({ ...parts, emit }, options.channel), emit, ask);
   }
 
   setConditions(pause: string | null, cpuShare: number): void {
@@ -166,44 +166,21 @@ export class Client {
     this.tabs.postMessage('withdrawn' satisfies Word);
     this.tabs.close();
     await this.stop();
-    this.model?.model.free();
-    this.model = null;
+    this.models.free();
     this.parts.log.close();
     this.parts.storage.close();
     await Storage.remove(this.options.name ?? 'default');
   }
 
-  async predict(features: Float32Array): Promise<Prediction> {
-    const model = await this.newestModel();
-    const width = model.input_shape.reduce((product, size) => product * size, 1);
-    if (features.length === 0 || features.length % width !== 0) {
-      throw new FolkmootError('bad_example', `${features.length} features are not a multiple of ${width}, the size of a row`);
-    }
-    return { outputs: model.predict(features, features.length / width), shape: Array.from(model.output_shape) };
+  /** Enrols if necessary, without retries, and fetches the model that is rolled out to this device. */
+  async updateModel(): Promise<ModelUpdate | null> {
+    const { signal } = new AbortController();
+    await this.ensureEnrolled(signal, new Traffic(this.parts.day));
+    return this.models.update(signal);
   }
 
-  private async newestModel(): Promise<TrainedModel> {
-    const { storage, blobs, engine } = this.parts;
-    const newest = await storage.get<Newest>('state', 'newest');
-    // Earlier versions of this package stored no plan.
-    if (newest?.plan === undefined) {
-      throw new FolkmootError('no_model', 'there is no model yet; take part in a round first');
-    }
-    const own = newest.task_id === undefined ? undefined : await loadOwn(storage, newest.task_id);
-    const of = `${newest.plan.digest} ${newest.weights.digest} ${own?.at}`;
-    if (this.model?.of === of) {
-      return this.model.model;
-    }
-    const [plan, onnx] = [await blobs.read(newest.plan.digest), await blobs.read(newest.model.digest)];
-    const weights = await blobs.readAll(weightsOf(newest));
-    if (plan === undefined || onnx === undefined || weights === undefined) {
-      throw new FolkmootError('no_model', 'the model is no longer stored; take part in a round first');
-    }
-    const partBytes = Uint32Array.from(newest.weights_parts ?? [], (part) => part.bytes);
-    const reader = await engineFor(engine, plan, onnx);
-    this.model?.model.free();
-    this.model = { of, model: new reader.TrainedModel(plan, onnx, weights, partBytes, own?.bytes) };
-    return this.model.model;
+  predict(features: Float32Array): Promise<Prediction> {
+    return this.models.predict(features);
   }
 
   private async takePart(signal: AbortSignal): Promise<void> {
@@ -248,7 +225,8 @@ export class Client {
     await this.parts.day.load();
     for (;;) {
       await this.needConsent();
-      await this.ensureEnrolled(signal);
+      const traffic = new Traffic(this.parts.day);
+      await untilReached({ ...this.parts, pace: this.pace, emit: this.emit }, signal, () => this.ensureEnrolled(signal, traffic));
       await this.untilExamples(signal);
       await this.needConsent();
       const { cause, detail } = await this.runOnce(signal);
@@ -307,9 +285,14 @@ export class Client {
     }
   }
 
-  /** Makes sure that there is a client id. Retries while the coordinator cannot be reached. */
-  private async ensureEnrolled(signal: AbortSignal): Promise<void> {
-    const { storage, transport, engine, log, key, day } = this.parts;
+  /** Makes sure that there is a client id. Only one tab enrols at a time. */
+  private async ensureEnrolled(signal: AbortSignal, traffic: Traffic): Promise<void> {
+    const lock = `${databaseName(this.options.name ?? 'default')}.enrolment`;
+    await navigator.locks.request(lock, { signal }, () => this.ensureEnrolledNow(signal, traffic));
+  }
+
+  private async ensureEnrolledNow(signal: AbortSignal, traffic: Traffic): Promise<void> {
+    const { storage, transport, log, key, day } = this.parts;
     const known = await storage.get<{ coordinator: string; key: string; clientId: string }>('state', 'enrolment');
     if (known?.coordinator === transport.coordinator && known.key === key.publicKey) {
       transport.clientId = known.clientId;
@@ -319,9 +302,7 @@ export class Client {
     if (token === undefined) {
       throw new FolkmootError('not_enrolled', 'the client is not enrolled; give it an enrolment token');
     }
-    const traffic = new Traffic(day);
-    const reaching = { engine, pace: this.pace, emit: this.emit };
-    const { client_id, population } = await untilReached(reaching, signal, () => transport.enrol(token, signal, traffic));
+    const { client_id, population } = await transport.enrol(token, signal, traffic);
     const enrolment = { coordinator: transport.coordinator, key: key.publicKey, clientId: client_id };
     // This client must not add the compression residuals of another client.
     await storage.clear('memories');

@@ -33,6 +33,18 @@ export type Newest = Pick<Assignment, 'plan' | 'model' | 'weights' | 'weights_pa
   task_id?: string;
 };
 
+/** A model version that the operator has rolled out to this device. */
+export interface Rollout {
+  number: number;
+  task_id: string;
+  version: number;
+  plan: Artifact;
+  model: Artifact;
+  weights: Artifact;
+  /** The operator's signed statement about the task, as JSON. */
+  endorsement?: string;
+}
+
 /** Returns the blobs to fetch after the model: the weights or the parts that replace them, then the control variate. */
 export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts' | 'control_variate'>): Artifact[] {
   const weights = from.weights_parts?.length ? from.weights_parts : [from.weights];

@@ -3,7 +3,7 @@
  * has no room for the verification, and every browser that has Ed25519 keys can do it.
  */
 
-import { AnswerError, type Assignment } from './effects.js';
+import { AnswerError, type Assignment, type Rollout } from './effects.js';
 import type { Storage } from './storage.js';
 import { FolkmootError } from './types.js';
 
@@ -56,31 +56,38 @@ export class Endorsements {
 
   /** Throws an answer that names the reason if an assignment is not endorsed. */
   async check(assignment: Assignment): Promise<void> {
-    if (this.keys.size === 0) {
-      return;
-    }
-    const detail = await this.refusal(assignment);
+    const kept = await this.storage.get<Pick<Assignment, 'assignment_id' | 'endorsement'>>('state', 'endorsement');
+    const text = kept?.assignment_id === assignment.assignment_id ? kept.endorsement : undefined;
+    const differs = (statement: Statement) => otherModel(statement, assignment) ?? otherPromises(statement, assignment);
+    const detail = await this.refusal(text, differs);
     if (detail !== null) {
       throw new AnswerError({ work_failed: { reason: 'plan_unsupported', detail } });
     }
   }
 
-  /** Returns why an assignment is refused, or null. */
-  private async refusal(assignment: Assignment): Promise<string | null> {
-    const kept = await this.storage.get<Pick<Assignment, 'assignment_id' | 'endorsement'>>('state', 'endorsement');
-    if (kept?.assignment_id !== assignment.assignment_id || kept.endorsement === undefined) {
+  /** Returns why a model that is rolled out to this device is refused, or null. */
+  refusalOf(rollout: Rollout): Promise<string | null> {
+    return this.refusal(rollout.endorsement, (statement) => otherModel(statement, rollout));
+  }
+
+  /** Returns why an endorsement does not suffice, or null. `differs` returns how the statement differs from what it endorses. */
+  private async refusal(text: string | undefined, differs: (statement: Statement) => string | null): Promise<string | null> {
+    if (this.keys.size === 0) {
+      return null;
+    }
+    if (text === undefined) {
       return 'the task has no endorsement, and this app requires one; publish one with `folkmoot endorsement`';
     }
-    const endorsement = parsed<Endorsement>(kept.endorsement);
+    const endorsement = parsed<Endorsement>(text);
     const key = this.keys.get(endorsement?.public_key ?? '');
     if (endorsement === null || key === undefined) {
       return 'the endorsement is signed by a key that this app does not accept';
     }
-    const { statement: text, signature } = endorsement;
-    if (text.length > STATEMENT_BYTES_MAX || !(await isSigned(key, signature, `folkmoot-endorsement\n${text}`))) {
+    const { statement: signed, signature } = endorsement;
+    if (signed.length > STATEMENT_BYTES_MAX || !(await isSigned(key, signature, `folkmoot-endorsement\n${signed}`))) {
       return 'the endorsement is not valid: the signature does not match the key and the signed text';
     }
-    const statement = parsed<Statement>(text);
+    const statement = parsed<Statement>(signed);
     // An unknown field may be a condition that this build does not know.
     const isKnown =
       statement?.format === 1 &&
@@ -89,7 +96,7 @@ export class Endorsements {
     if (!isKnown) {
       return 'the endorsement is not valid: its statement has a format that this build does not know';
     }
-    return otherWork(statement, assignment) ?? this.otherTime(statement) ?? (await this.older(statement));
+    return differs(statement) ?? this.otherTime(statement) ?? (await this.older(statement));
   }
 
   private otherTime(statement: Statement): string | null {
@@ -123,14 +130,19 @@ function fieldsOf(value: object): string {
   return Object.keys(value).sort().join(' ');
 }
 
-/** Returns how an assignment differs from the statement, or null. */
-function otherWork(statement: Statement, assignment: Assignment): string | null {
-  if (statement.task_id !== assignment.task_id) {
+/** Returns how a task, its model or its plan differs from the statement, or null. */
+function otherModel(statement: Statement, { task_id, model, plan }: Pick<Assignment, 'task_id' | 'model' | 'plan'>): string | null {
+  if (statement.task_id !== task_id) {
     return 'the endorsement is signed for another task';
   }
-  if (statement.model !== assignment.model.digest) {
+  if (statement.model !== model.digest) {
     return 'the model is not the signed one';
   }
+  return statement.plans.some(({ digest }) => digest === plan.digest) ? null : 'the plan is not a signed one';
+}
+
+/** Returns which promise of an assignment is weaker than that of its plan in the statement, or null. */
+function otherPromises(statement: Statement, assignment: Assignment): string | null {
   const plan = statement.plans.find(({ digest }) => digest === assignment.plan.digest);
   if (plan === undefined) {
     return 'the plan is not a signed one';

@@ -10,6 +10,7 @@ import {
   type Example,
   FolkmootError,
   type LogEntry,
+  type ModelUpdate,
   type Policy,
   type Prediction,
 } from './types.js';
@@ -71,7 +72,10 @@ export class Folkmoot {
     this.loop = trainer === undefined ? null : new OwnLoop(trainer, (signal) => this.conditions.untilAllowed(signal));
   }
 
-  /** Opens a client: loads the worker and its database. Sends nothing until {@link Folkmoot.start} is called. */
+  /**
+   * Opens a client: loads the worker and its database. Sends nothing until {@link Folkmoot.start} or
+   * {@link Folkmoot.updateModel} is called.
+   */
   static async connect(options: ConnectOptions): Promise<Folkmoot> {
     if (!('locks' in navigator) || !('indexedDB' in globalThis) || !globalThis.isSecureContext) {
       const detail = 'HTTPS, IndexedDB or Web Locks are missing; serve the page over HTTPS, and use a newer browser';
@@ -128,7 +132,23 @@ export class Folkmoot {
     this.conditions.setPolicy(policy);
   }
 
-  /** Returns the newest global model's outputs for one or more rows of features. */
+  /**
+   * Fetches the model that the operator has rolled out to this device, and tries it. From then on, `predict` uses it, also
+   * without a connection and after a reload. Returns null if no model is rolled out to this device; `predict` then uses the
+   * model of the last assignment.
+   *
+   * Call it when the page opens and, for example, once a day. The client enrols first if necessary. It needs neither examples
+   * nor consent, because it sends nothing about the user. Fails with `model_unusable` if the model does not work here;
+   * predictions then keep the model before.
+   */
+  updateModel(): Promise<ModelUpdate | null> {
+    return this.call('updateModel');
+  }
+
+  /**
+   * Returns a model's outputs for one or more rows of features: those of the model that `updateModel` has brought, or else
+   * of the newest one that the client has trained.
+   */
   predict(features: Float32Array | number[]): Promise<Prediction> {
     return this.call('predict', Float32Array.from(features));
   }

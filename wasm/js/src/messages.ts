@@ -20,6 +20,7 @@ export interface Calls {
   clearExamples: [];
   start: [];
   stop: [];
+  updateModel: [];
   predict: [features: Float32Array];
   giveConsent: [text: string];
   withdrawConsent: [];

@@ -43,9 +43,11 @@ export interface CommonOptions {
   askBefore?: (assignment: AssignmentOffer) => boolean | Promise<boolean>;
   /**
    * Ed25519 public keys (base64, at most 8). The client takes part only in tasks that one of them has endorsed for this
-   * coordinator. By default, it takes part in every task.
+   * coordinator, and uses only their models. By default, it takes part in every task.
    */
   endorsementKeys?: string[];
+  /** The channel whose models `updateModel` fetches, such as `beta` for testers. Default: `stable`. */
+  channel?: string;
   /** The device to train on. Default: `auto`, the faster of CPU and WebGPU for the current plan. */
   device?: 'auto' | 'cpu' | 'webgpu';
   /** The conditions under which training pauses; see {@link Policy}. */
@@ -203,11 +205,23 @@ export interface LogEntry {
   detail?: string;
 }
 
-/** The outputs of the newest model on this device. */
+/** The outputs of a model on this device. */
 export interface Prediction {
   outputs: Float32Array;
   /** The shape of one row of outputs. */
   shape: number[];
+}
+
+/** A model that the operator has rolled out to this device, and that predictions use. */
+export interface ModelUpdate {
+  /** The number of the rollout, from 1. */
+  rollout: number;
+  /** The task that trained the model. */
+  taskId: string;
+  /** The number of the model version. */
+  version: number;
+  /** Whether this update brought the model. If false, it was there already. */
+  isNew: boolean;
 }
 
 /**
@@ -260,6 +274,7 @@ export type ErrorCode =
   | 'storage_full'
   | 'storage_failed'
   | 'no_model'
+  | 'model_unusable'
   | 'forgotten'
   | 'internal';
 
