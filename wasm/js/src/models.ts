@@ -1,6 +1,6 @@
 /** The models on this device: the one that the operator has rolled out to it, and the one of the last assignment. */
 
-import { type Blobs, BYTES_MAX } from './blobs.js';
+import { type Artifact, type Blobs, BYTES_MAX } from './blobs.js';
 import { answerOf, type Newest, type Rollout, weightsOf } from './effects.js';
 import type { Endorsements } from './endorsements.js';
 import { type Engine, engineFor, ModuleError } from './engine.js';
@@ -68,15 +68,11 @@ export class Models {
 
   /** Fetches the model that is rolled out to this device, tries it, and reports whether it can be used. */
   async update(signal: AbortSignal): Promise<ModelUpdate | null> {
-    const { storage, blobs, transport, day, emit } = this.host;
+    const { storage, blobs, day, emit } = this.host;
     // Another tab may have counted bytes since this one has.
     await day.save();
     await day.load();
-    const request = { method: 'GET', path: `/v1/model?channel=${this.channel}` } as const;
-    const answer = await sendLogged(this.host, { action: 'asked', detail: 'which model is rolled out' }, (traffic) =>
-      transport.json<{ rollout?: Rollout } | null>({ ...request, traffic }, signal),
-    );
-    const rollout = answer?.rollout;
+    const rollout = await this.ask(signal);
     if (rollout === undefined) {
       await storage.remove('state', ROLLED_OUT);
       return null;
@@ -96,6 +92,19 @@ export class Models {
       await storage.put('state', { ...rollout, isReported: true } satisfies RolledOut, ROLLED_OUT);
     }
     return { rollout: rollout.number, taskId: rollout.task_id, version: rollout.version, isNew };
+  }
+
+  /** Returns the model that is rolled out to this device. */
+  private async ask(signal: AbortSignal): Promise<Rollout | undefined> {
+    const { transport } = this.host;
+    const request = { method: 'GET', path: `/v1/model?channel=${this.channel}` } as const;
+    const answer = await sendLogged(this.host, { action: 'asked', detail: 'which model is rolled out' }, (traffic) =>
+      transport.json<{ rollout?: Rollout } | null>({ ...request, traffic }, signal),
+    );
+    if (answer === null || (answer.rollout !== undefined && !isWhole(answer.rollout))) {
+      throw transport.broken('the answer about the rolled-out model is incomplete; check for a proxy or captive portal');
+    }
+    return answer.rollout;
   }
 
   /** Returns why this device refuses a model before it fetches anything, or null. */
@@ -192,8 +201,16 @@ export class Models {
   }
 }
 
-function partsOf({ plan, model, weights }: Rollout): Rollout['plan'][] {
+function partsOf({ plan, model, weights }: Rollout): Artifact[] {
   return [plan, model, weights];
+}
+
+/** Returns whether an answer has all fields of a rollout. */
+function isWhole(rollout: Rollout): boolean {
+  const parts: (Artifact | undefined)[] = partsOf(rollout);
+  const numbers = [rollout.number, rollout.version, ...parts.map((part) => part?.bytes)];
+  const texts = [rollout.task_id, ...parts.map((part) => part?.digest)];
+  return numbers.every((number) => Number.isSafeInteger(number)) && texts.every((text) => typeof text === 'string');
 }
 
 /** Returns the number of features in a row. */
