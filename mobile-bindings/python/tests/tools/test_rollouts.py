@@ -25,7 +25,7 @@ def test_a_device_uses_what_is_rolled_out_until_it_is_held(coordinator, tmp_path
 
         # A device that has never trained uses the model, too.
         with connect(coordinator, tmp_path, token) as client:
-            with pytest.raises(folkmoot.NoModelError, match="update the model"):
+            with pytest.raises(folkmoot.NoModelError, match="Update the model"):
                 client.predict(x)
             assert client.update_model() == folkmoot.ModelUpdate(1, task, 0, is_new=True)
             assert admin.create_rollout("lines", task)["version"] == 2
