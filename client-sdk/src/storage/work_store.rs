@@ -153,17 +153,17 @@ impl WorkStore {
         &self.own
     }
 
-    /// Deletes the data that are kept of a task between its assignments.
+    /// Deletes the data of a task that are kept between its assignments.
     pub fn forget_task(&self, task: TaskId) -> Result<(), StorageError> {
         self.memories.forget(task).and(self.own.forget(task))
     }
 
-    /// Deletes the data that are kept of all tasks between their assignments.
+    /// Deletes the data of all tasks that are kept between assignments.
     pub fn forget_all_tasks(&self) -> Result<(), StorageError> {
         self.memories.forget_all().and(self.own.forget_all())
     }
 
-    /// Deletes data that are kept of tasks between their assignments and are too old.
+    /// Deletes data of tasks that are kept between assignments and are too old.
     pub fn forget_old(&self, now: Timestamp) -> Result<(), StorageError> {
         self.memories.forget_old(now).and(self.own.forget_old(now))
     }

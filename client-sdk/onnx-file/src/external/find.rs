@@ -104,7 +104,7 @@ impl<'a> Finder<'a> {
         let growth = match kind {
             Kind::Tensor => self.tensor(field.content, around == Kind::Sparse)?,
             Kind::Graph => {
-                within("graphs inside of each other", depth, GRAPHS_MAX)?;
+                within("levels of nested graphs", depth, GRAPHS_MAX)?;
                 self.message(kind, field.content, depth + 1)?
             }
             _ => self.message(kind, field.content, depth)?,

@@ -8,7 +8,7 @@ use crate::node::Tensor;
 use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
 use crate::tensor::{self, Constant, ElementType};
 
-/// The most graphs inside of each other.
+/// The maximum number of levels of nested graphs.
 const DEPTH_MAX: usize = 16;
 /// The maximum number of steps of a loop. The limit on operations usually comes first.
 const STEPS_MAX: usize = 10_000;

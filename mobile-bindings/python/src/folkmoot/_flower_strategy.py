@@ -215,7 +215,9 @@ def _proxy(cid: str) -> Any:
     kind: Any = client_proxy.ClientProxy
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError("a strategy cannot call clients in Folkmoot")
+        raise NotImplementedError(
+            "a strategy cannot call clients in Folkmoot; return instructions from configure_fit or configure_train"
+        )
 
     methods = {name: refuse for name in kind.__abstractmethods__}
     return type("StandIn", (kind,), methods)(cid)

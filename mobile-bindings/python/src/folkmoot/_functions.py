@@ -119,7 +119,9 @@ class Functions:
         elif frame.kind == _SELECT and self._select is not None:
             self._draw(self._select, facts)
         else:
-            raise FunctionError(f"the program sent an unknown frame of kind {frame.kind}")
+            raise FunctionError(
+                f"the program sent an unknown frame of kind {frame.kind}; use a program of the package's version"
+            )
 
     def end(self) -> bytes:
         """Closes the connection with a program that has ended. Returns what it wrote after the end of the simulation."""
@@ -145,7 +147,7 @@ class Functions:
         def places() -> Any:
             found = [_place(one, clients) for one in select(clients, draw)]
             if len(set(found)) < len(found):
-                raise ValueError("a client comes twice in the result; select each client at most once")
+                raise ValueError("a client appears twice in the result; select each client at most once")
             return _buffers.numpy.asarray(found, "<u8")
 
         self._answer(_SELECT, draw.number, draw, places, f"select failed in round {draw.round}")
@@ -242,7 +244,7 @@ class Functions:
 def _place(one: Client | int, clients: Sequence[Client]) -> int:
     place = one._index if isinstance(one, Client) else operator.index(one)
     if not 0 <= place < len(clients):
-        raise ValueError(f"there is no client {place}; {len(clients)} wait")
+        raise ValueError(f"there is no client {place}; {len(clients)} clients wait: return places below {len(clients)}")
     if isinstance(one, Client) and clients[place].key != one.key:
         raise ValueError("the result has a client of an earlier draw; return clients of this draw, or their places")
     return place

@@ -58,7 +58,7 @@ class LeaseView(TypedDict):
 
 
 class LogLineView(TypedDict):
-    """A line of the log."""
+    """A line of the coordinator's log. `at` is in milliseconds since 1970."""
 
     at: int
     fields: dict[str, str]
