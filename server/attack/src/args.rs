@@ -85,10 +85,11 @@ pub struct Args {
     /// The number of examples of a client whose property is guessed. The default is 32, or fewer if the data is small.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub property_examples: Option<u64>,
-    /// The share of these examples that have the property, at a client with it: above 0, at most 1.
+    /// The share of the examples that have the property, in a client with the property: above 0, at most 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.25)]
     pub property_share: f64,
-    /// The number of updates from which a property is learned, and the number of those for which it is guessed.
+    /// The number of updates from which the attack learns the property. It then guesses the property for as many
+    /// others.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(UPDATES_MIN..=UPDATES_MAX))]
     pub property_updates: u64,
     /// The share of hostile clients under poisoning: above 0, below 1.

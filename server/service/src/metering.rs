@@ -5,7 +5,7 @@ use folkmoot_rounds::{audit_retention, clock::Clock, coordinator::Coordinator};
 
 /// The time between two settlements.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// The time between two looks for old entries of audit logs.
+/// The interval at which old entries of audit logs are removed.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Stores what organisations use, and reads their quotas, every ten seconds until `closed`. Removes old entries of audit

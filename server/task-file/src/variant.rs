@@ -58,13 +58,13 @@ pub enum Variant {
         /// The coefficient mu.
         mu: Value,
     },
-    /// A model of its own for each client, which it trains for as many epochs as the shared one (Ditto, Li et al. 2021).
+    /// Each client also trains a model of its own, for as many epochs as the shared one (Ditto, Li et al. 2021).
     Ditto {
         /// The coefficient lambda.
         lambda: Value,
     },
-    /// A model of its own for each client, trained in the same steps as the shared one (pFedMe, T Dinh et al. 2020; APFL, Deng et
-    /// al. 2020).
+    /// Each client also trains a model of its own, in the same steps as the shared one (pFedMe, T Dinh et al. 2020;
+    /// APFL, Deng et al. 2020).
     OwnBeside {
         /// The key of `plan.personal_training`.
         kind: &'static str,

@@ -34,7 +34,7 @@ const TRIGGER: usize = 4;
 pub struct Fit {
     /// The number of features.
     pub width: usize,
-    /// The largest feature of all.
+    /// The largest value of any feature.
     pub high: f32,
     /// The classes that occur, in ascending order; empty if labels are not classes.
     pub classes: Vec<u32>,

@@ -118,8 +118,8 @@ fn order(count: usize, first: usize, rng: &mut Stream) -> Vec<usize> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// Adds what each client adds to those before it in each order. The orders advance side by side, so that the sets of
-/// all of them are evaluated together.
+/// Adds the marginal contribution of each client in each order. The orders advance together, so that each step
+/// evaluates the sets of all orders in one call.
 fn add_marginals<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(
     game: &mut Game<U>,
     orders: &[Vec<usize>],

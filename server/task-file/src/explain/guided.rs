@@ -1,4 +1,4 @@
-//! Explains the rules that use examples which the coordinator itself has.
+//! Explains the aggregators that use the coordinator's own examples.
 
 use folkmoot_aggregation::{FedDf, FedLaw, FlTrust};
 
