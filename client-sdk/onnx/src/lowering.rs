@@ -44,7 +44,7 @@ pub(super) struct Lowering<'a> {
     frozen: &'a [bool],
     /// The number of branches and bodies of loops around the current node.
     depth: usize,
-    /// The names inside of these, and what they named before.
+    /// The names that branches and bodies define, each with the tensor that it named outside.
     inner: Vec<(&'a str, Option<Tensor>)>,
 }
 

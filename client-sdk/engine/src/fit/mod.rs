@@ -299,7 +299,7 @@ pub(crate) fn matching(
     Ok(parameters.iter().map(is_matched).collect())
 }
 
-/// Returns how alike a pattern and a name are, to find the nearest name for an error message.
+/// Returns the similarity of a pattern and a name, to find the nearest name for an error message.
 #[cfg(feature = "complete")]
 fn likeness(pattern: &str, name: &str) -> f64 {
     strsim::jaro_winkler(pattern, name)

@@ -19,7 +19,7 @@ impl Probe {
         Self { kept: vec![0.0; weights], largest: 0.0 }
     }
 
-    /// Keeps the weights of the step. Those in the ranges are trained.
+    /// Keeps the weights of the step. The weights in the ranges `trained` are trained.
     pub(crate) fn keep(&mut self, weights: &[f32], trained: impl Iterator<Item = Range<usize>>) {
         self.kept.copy_from_slice(weights);
         let trained = trained.flat_map(|range| &weights[range]);

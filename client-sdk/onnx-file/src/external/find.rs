@@ -39,7 +39,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Returns what a field of this message holds, if tensors can be in it.
+    /// Returns the kind of message in a field of this message, if it can contain tensors.
     fn of_field(self, number: u64) -> Option<Self> {
         match (self, number) {
             (Self::Model, 7) | (Self::Training, 1 | 2) | (Self::Attribute, 6 | 11) => Some(Self::Graph),

@@ -12,8 +12,8 @@ use crate::step::{Parameters, Role, StepError};
 /// The client's own model, and the rule by which it is trained.
 pub(super) struct Companion {
     rule: Rule,
-    /// The weights on which gradients are taken. The starting weights are those to which pFedMe draws them, and with APFL those before
-    /// the step.
+    /// The weights at which gradients are computed. pFedMe pulls them toward its starting weights. With APFL, the
+    /// starting weights are the weights before the step.
     host: HostState,
     /// The ranges of the weights that gradients change.
     trained: Vec<Range<usize>>,

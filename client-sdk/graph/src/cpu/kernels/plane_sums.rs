@@ -34,7 +34,7 @@ fn add<E: Element>(taps: &[(usize, E)], source: &[E], out: &mut [E]) {
     }
 }
 
-/// Returns the inner product of `a` with as many elements of `b`.
+/// Returns the inner product of `a` and the first `a.len()` elements of `b`.
 #[inline(always)]
 pub(super) fn dot<E: Element>(a: &[E], b: &[E]) -> E {
     let mut sums = [E::ZERO; LANES];
