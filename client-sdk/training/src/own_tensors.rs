@@ -39,8 +39,8 @@ pub struct OwnTensors {
 }
 
 impl OwnTensors {
-    /// Returns the tensors to keep after a training whose gradients were corrected by the parts of `correction`. The control variate is the one
-    /// of [`DriftCorrection`].
+    /// Returns the tensors to keep after a training whose gradients were corrected by the parts of `correction`.
+    /// [`DriftCorrection`] defines the control variate.
     ///
     /// # Errors
     /// [`FitError::WeightCount`] if the outcome is not as long as the model.

@@ -26,7 +26,7 @@ impl Faults {
         self.0.push(PlanError { field, value, allowed });
     }
 
-    /// Adds each setting beside which this one is wrong, given whether the plan has it.
+    /// Adds a fault for each contradiction: true if the plan has it, and the text about what is allowed.
     pub(super) fn add_contradictions(
         &mut self,
         field: &'static str,

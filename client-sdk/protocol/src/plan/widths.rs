@@ -59,13 +59,14 @@ impl Widths {
         TensorSchema { tensors: std::iter::once(shares).chain(narrowest).chain(wider).collect() }
     }
 
-    /// Returns the place of a tensor of a task with widths. [`PartPlace::Of`] is what that width and all wider ones have.
+    /// Returns the place of a tensor of a task with widths. [`PartPlace::Of`] is for values of this width and all wider
+    /// ones.
     pub fn place(name: &str) -> PartPlace {
         PartPlace::named(name, WIDTH_SHARES, "width_")
     }
 
-    /// Returns the width to train. It is `widest`, the widest that fits; if widths are `sampled`, the seed draws one of
-    /// all that fit, with equal probabilities.
+    /// Returns the width to train: `widest`, the widest that fits. If widths are `sampled`, the seed draws one of the
+    /// widths that fit, with equal probabilities.
     pub fn drawn(&self, widest: usize, seed: u64) -> usize {
         let fitting = self.ratios.len().saturating_sub(widest).max(1);
         let drawn = usize::try_from(mixed(seed) % fitting as u64).unwrap_or_default();
