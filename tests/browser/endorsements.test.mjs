@@ -9,7 +9,7 @@ const OPTIONS = { timeout: 90_000 };
 
 const world = worldOfTests();
 
-/** Signs what a task gives to clients with the key in a file, and publishes it. */
+/** Endorses a task with the key in a file, and publishes the endorsement. */
 async function endorse(task, key) {
   const { coordinator, network } = world;
   const folder = `${coordinator.folder}/${task}`;

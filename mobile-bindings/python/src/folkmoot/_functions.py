@@ -42,7 +42,7 @@ class _Frame(NamedTuple):
 
 
 class _Reader(threading.Thread):
-    """Reads the program's frames, so that whoever waits for one can also do something else."""
+    """Reads the program's frames on a thread, so that a caller that waits for a frame can do other work."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__(name="folkmoot-simulation", daemon=True)
@@ -179,7 +179,7 @@ class Functions:
     def _answer(self, kind: int, number: int, asked: Draw | Commit, call: Callable[[], Any], failed: str) -> None:
         """Calls a function for a draw or a version, and sends its result."""
         states = self._states[kind]
-        # The coordinator may ask for a draw or a version again, always from the one before.
+        # The coordinator may repeat a draw or a version, always from the state of the previous one.
         for old in [one for one in states if one != number - 1]:
             del states[old]
         try:

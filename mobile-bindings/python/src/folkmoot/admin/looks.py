@@ -192,7 +192,7 @@ class LaneView(TypedDict):
 
 
 class UpdateScoreView(TypedDict):
-    """The score of one update: how unusual it is among those of its version."""
+    """The score of one update: how unusual it is among the updates of its version."""
 
     client_id: str | None
     cosine: float
@@ -282,7 +282,7 @@ class PlanView(TypedDict):
 
 
 class EndorsementView(TypedDict):
-    """What a task gives to clients, and the endorsement in force."""
+    """The model and the plans that a task gives to clients, and the endorsement in force."""
 
     endorsement: Endorsement | None
     model: str
