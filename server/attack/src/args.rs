@@ -37,8 +37,8 @@ pub struct Args {
     /// default is the task's schema, if it has one.
     #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
     pub schema: Option<PathBuf>,
-    /// The file that describes the world of simulated runs, as for `folkmoot simulate`. If it has an adversary, that
-    /// attack's settings replace those of its kind.
+    /// The file that describes the world of simulated runs, as for `folkmoot simulate`. If it has an adversary, the
+    /// settings of its attack replace the default settings of this kind of attack.
     #[arg(long, value_name = "WORLD.toml")]
     pub world: Option<PathBuf>,
     /// The number of virtual clients.
@@ -110,7 +110,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// The settings of all attacks; `None` for those that are not wanted.
+/// The settings of all attacks; `None` for attacks that were not chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The settings of the inversion of updates.

@@ -1,5 +1,5 @@
-//! Divides the waiting clients of a population among the tasks that want them, and tells the other clients when to come
-//! back.
+//! Divides the waiting clients of a population among the tasks that want them. The other clients get a time to check in
+//! again.
 //!
 //! The state is kept in memory only. A restart loses the credits of a few draws and the learned daily pattern of
 //! check-ins; new draws and check-ins rebuild them.

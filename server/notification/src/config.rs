@@ -46,7 +46,8 @@ pub struct WebhookConfig {
     /// The organisation whose notices go here.
     #[serde(default = "default_organisation")]
     pub organisation: String,
-    /// The events to tell: `task_completed`, `task_paused`, `task_stalled`, `budget_nearly_spent`. The default is all.
+    /// The events to report: `task_completed`, `task_paused`, `task_stalled`, `budget_nearly_spent`. The default is
+    /// all.
     #[serde(default = "all_events")]
     pub events: Vec<Event>,
     /// The body: `standard` for programs, `slack` for a chat.

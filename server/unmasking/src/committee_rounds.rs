@@ -24,13 +24,13 @@ pub enum Progress {
     Asking,
     /// The masks.
     Found(Arc<MaskSums>),
-    /// The committee did not answer. The time is the one at which the driver first saw this.
+    /// The committee did not answer. The time is when the driver first noticed this.
     Failed(CommitteeSumError, Option<Timestamp>),
 }
 
 impl CommitteeRounds {
-    /// Returns what is known of a round. If nothing is known, asks with `ask`, and calls `tell` when that has ended. If the
-    /// committee did not answer, asks again some time later, unless this was the last attempt.
+    /// Returns the state of a round. If there is none, asks the committee with `ask`, and calls `tell` when `ask` has
+    /// ended. If the committee did not answer, asks again some time later, unless this was the last attempt.
     pub fn of(
         &self,
         round: RoundId,

@@ -26,7 +26,7 @@ impl Default for ContributionSettings {
 }
 
 impl ContributionSettings {
-    /// Returns what is wrong: the setting, its value, and the allowed values. `None` if nothing is.
+    /// Returns the first fault: the setting, its value, and the allowed values. `None` if there is no fault.
     pub(crate) fn fault(&self) -> Option<(&'static str, f64, &'static str)> {
         let Self { exact_clients_max, passes_max, tolerance } = *self;
         if exact_clients_max > EXACT_CLIENTS_MAX {

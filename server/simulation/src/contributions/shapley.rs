@@ -71,9 +71,9 @@ fn exact<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(game: &mut Game<U>) -
     values(game, shapley, Method::Exact)
 }
 
-/// GTG-Shapley (Liu et al. 2022, "GTG-Shapley: efficient and accurate participant contribution evaluation in federated learning",
-/// algorithm 1): a round that hardly changes the metric is left out, each client is the first one of as many orders, and an order ends
-/// when the clients so far are as good as all.
+/// GTG-Shapley (Liu et al. 2022, "GTG-Shapley: efficient and accurate participant contribution evaluation in federated
+/// learning", algorithm 1): a round that hardly changes the metric is left out, each client is first in the same number
+/// of orders, and an order ends when the clients so far are as good as all clients.
 fn sampled<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(
     game: &mut Game<U>,
     settings: &ContributionSettings,

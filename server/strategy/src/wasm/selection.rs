@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Preferred, Role, SelectionDraw, StrategyError, Terms, different_places};
 
-/// The maximum size of what a component keeps between draws, in bytes.
+/// The maximum size of a component's state between draws, in bytes.
 const STATE_BYTES_MAX: usize = 1 << 20;
 
 /// Lets a component check its settings.
