@@ -199,7 +199,7 @@ mod tests {
         PartPlaces::of(&TrainingPlan { clusters: Some(Box::new(clusters)), ..plan() }, &schema).unwrap()
     }
 
-    /// Passes the mean in tiles of this length, and returns what each value changes by; `None` if it is kept.
+    /// Passes the mean in tiles of this length, and returns the change of each value; `None` if the value stays.
     fn steps(mean: &[f64], tile: usize) -> Vec<Option<f64>> {
         let places = places();
         let mut means = PartMeans::new(&places, &ValueGrid::default());

@@ -5,10 +5,10 @@ use super::{Commit, CommitSchedule, Finalizer, checks::expect_positive};
 
 /// Federated averaging with a proximal step of the l1 norm at the coordinator: w ← sign(v)·max(|v| − η·threshold, 0) for v = w + η·mean(Δ).
 ///
-/// The mean of sparse models is less sparse than they are. The step sets small weights of the version to 0 after the mean (server
-/// mirror descent with the l1 norm: Yuan, Zaheer and Reddi 2021, "Federated composite optimization", section 3, as in
-/// FedMiD). It applies to all tensors of the version alike, biases too; keep out those that you do not
-/// want to shrink with `plan.frozen` or `plan.personal`.
+/// The mean of sparse models is less sparse than they are. The step sets small weights of the version to 0 after the
+/// mean (server mirror descent with the l1 norm: Yuan, Zaheer and Reddi 2021, "Federated composite optimization",
+/// section 3, as in FedMiD). It applies to all tensors of the version, including biases. To exclude a tensor, name it
+/// in `plan.frozen` or `plan.personal`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]

@@ -54,8 +54,8 @@ impl Guide<'_> {
         TrainingPlan { precision: Precision::Single, time_limit_seconds: None, model_contrast: None, ..plan }
     }
 
-    /// Returns the clients' plan without all that would change a gradient or choose and change examples. The coordinator's own
-    /// objective has none of that.
+    /// Returns the clients' plan without the settings that change gradients, or that choose and change examples. The
+    /// coordinator's own objective has no such settings.
     fn plain_plan(&self) -> TrainingPlan {
         TrainingPlan {
             learning_rate_schedule: LearningRateSchedule::Constant,
