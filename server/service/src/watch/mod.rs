@@ -36,7 +36,7 @@ const PAGE: u32 = 500;
 const LEASE: &str = "notices";
 /// The duration of the lease, in milliseconds: longer than three looks, so that a notice is tried by one process.
 const LEASE_MILLISECONDS: u64 = 200_000;
-/// The lease is renewed when this much of it is left, in milliseconds. An attempt takes at most half a minute.
+/// The lease is renewed when this many milliseconds of it are left. An attempt takes at most half a minute.
 const RENEW_MILLISECONDS: u64 = 100_000;
 
 /// A notice, and what to record when it is delivered.

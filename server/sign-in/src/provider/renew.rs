@@ -12,8 +12,8 @@ use crate::{Person, RefreshToken, SignInError, metadata::with_cause};
 impl Provider {
     /// Asks the provider again for the person `subject`, whose name and groups may have changed.
     ///
-    /// Returns `None` if the provider's answer has no ID token, which the specification allows. Then nobody confirms the
-    /// groups any more.
+    /// Returns `None` if the provider's answer has no ID token, which the specification allows. The groups are then no
+    /// longer confirmed.
     ///
     /// # Errors
     /// [`SignInError::Unverified`] if the provider refuses the token, or confirms somebody else;

@@ -14,7 +14,7 @@ const ASSUMED_SPEED = 5e9;
 
 type Props = { model: string; task: Description; change: (task: Description) => void };
 
-/** A task in a few questions. Every answer says what it costs; every other key keeps its default. */
+/** Creates a task from a few questions. Every answer shows its cost; all other keys keep their defaults. */
 export function Guide({ model, task, change }: Props) {
   const graph = useData(`graph ${model}`, (signal) => get<ModelGraph>(`/models/${model}/graph`, signal), NEVER);
   return (
