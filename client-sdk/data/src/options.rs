@@ -78,7 +78,10 @@ impl ReadOptions {
             return refused(format!("the format {format} has no group column"), "omit --group-column");
         }
         if self.group_column.is_some() && self.group_column == self.label_column {
-            return refused("one column cannot be label and group".into(), "choose another --group-column");
+            return refused(
+                "one column cannot be both label and group".into(),
+                "choose another --group-column",
+            );
         }
         match (&self.schema, format) {
             (None, _)
@@ -105,7 +108,10 @@ impl ReadOptions {
         if let Some(DataSchema::Table(schema)) = &self.schema
             && schema.label.as_ref().is_some_and(|label| Some(label.name()) == self.group_column.as_deref())
         {
-            return refused("one column cannot be label and group".into(), "choose another --group-column");
+            return refused(
+                "one column cannot be both label and group".into(),
+                "choose another --group-column",
+            );
         }
         if self.transposed && format != Format::Idx {
             return refused("only images in IDX files can be transposed".into(), "omit --transposed");

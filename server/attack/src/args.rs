@@ -51,7 +51,7 @@ pub struct Args {
     /// sign_flip or backdoor. By default, all that fit the task.
     #[arg(long, value_name = "ATTACKS", value_delimiter = ',')]
     pub attacks: Vec<String>,
-    /// The number of seeds with which each poisoning runs.
+    /// The number of seeds for each poisoning: each seed is one run.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
     pub seeds: u64,
     /// The number of clients whose updates are inverted.
@@ -180,7 +180,7 @@ impl Args {
         let chosen = PoisoningSettings { kinds, seeds, share };
         let has_all_kinds = has("poisoning");
         if has_all_kinds {
-            // A misspelt name must not pass beside the name of all kinds.
+            // Reject a misspelt name, even if `poisoning` chooses all kinds, too.
             attacks(inputs, &chosen)?;
         }
         Ok(Settings {

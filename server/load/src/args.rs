@@ -88,7 +88,7 @@ pub struct Settings {
     /// The longest time for which a device that left stays away, in seconds.
     #[arg(long, default_value_t = 5, value_name = "S", value_parser = at_most(1, limits::AWAY_SECONDS_MAX))]
     pub away_seconds: u32,
-    /// The seed for all chances.
+    /// The seed for all random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }

@@ -133,8 +133,8 @@ class Functions:
     def _greet(self, facts: dict[str, Any]) -> None:
         if facts["protocol"] != PROTOCOL:
             raise FunctionError(
-                f"the program follows the version {facts['protocol']} of the protocol, and this package the version "
-                f"{PROTOCOL}; use a program and a package of the same version"
+                f"the program has version {facts['protocol']} of the protocol, but this package has version {PROTOCOL}; "
+                "use a program and a package of the same version"
             )
         self._shapes = {one["name"]: tuple(one["shape"]) for one in facts["tensors"]}
         with contextlib.suppress(_ProgramEndedError):

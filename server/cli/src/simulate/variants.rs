@@ -118,7 +118,7 @@ fn change(variant: &str, mut task: Table, clients: usize) -> Result<(String, Tab
 fn check(inputs: &Inputs, name: &str, description: &TaskDescription) -> Result<(), CliError> {
     if description.data != inputs.description.data {
         return Err(CliError::with_remedy(
-            format!("the variant `{name}` changes [data], so it would train on other columns than the task"),
+            format!("the variant `{name}` changes [data], so it would not train on the task's columns"),
             "use the same [data] in all variants",
         ));
     }
@@ -126,7 +126,7 @@ fn check(inputs: &Inputs, name: &str, description: &TaskDescription) -> Result<(
     if metric != expected {
         return Err(CliError::with_remedy(
             format!(
-                "the variant `{name}` measures the metric `{}`, and the task measures `{}`",
+                "the variant `{name}` measures the metric `{}`, but the task measures `{}`",
                 metric.name(),
                 expected.name()
             ),
