@@ -192,7 +192,7 @@ impl Crowds {
     pub fn offered(&self, organisation: OrganisationId, population: &PopulationName) -> Option<Artifact> {
         let crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
         let crowd = crowds.get(&(organisation, population.clone()))?;
-        // A process that has given up a population would offer the weights of before.
+        // A process that has given up a population would offer outdated weights.
         let told = crowd.told.as_ref().and_then(|told| told.offered);
         if crowd.wanting.is_empty() { told.or(crowd.offered) } else { crowd.offered }
     }

@@ -277,7 +277,8 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
     Err(FitError::WeightNotFinite { index })
 }
 
-/// Returns for each parameter whether one of the patterns matches its name. `list` is the name of the plan's list of them.
+/// Returns for each parameter whether one of the patterns matches its name. `list` is the plan's name for the list of
+/// patterns.
 ///
 /// # Errors
 /// Returns [`FitError::Pattern`] for a pattern without a match, with the most similar name.

@@ -9,7 +9,7 @@ const DISTANCE: f64 = 0.01;
 /// A copy of the weights of a step, while gradients at other weights are computed.
 pub(crate) struct Probe {
     kept: Vec<f32>,
-    /// The absolute value of the largest trained weight of them.
+    /// The largest absolute value of a trained weight.
     largest: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Rules that use examples which the coordinator itself has. It trains here, on the thread that computes the version, with a seed that
-//! depends on the round and its updates. So a version that is computed again is the same, bit for bit.
+//! Aggregators that use the coordinator's own examples. The coordinator trains on the thread that computes the version,
+//! with a seed that depends on the round and its updates. So a version that is computed again is the same, bit for bit.
 
 mod fed_df;
 mod fed_law;
@@ -12,7 +12,7 @@ use folkmoot_protocol::{LearningRateSchedule, Precision, RoundId, TrainingPlan};
 
 use crate::{GuideError, MakeError, Rows};
 
-/// The examples that the coordinator itself has, and the model at the newest version.
+/// The coordinator's own examples, and the model at the newest version.
 pub struct OwnExamples {
     /// The model, with the output that the plan trains.
     pub model: Model,

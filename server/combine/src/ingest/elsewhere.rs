@@ -1,4 +1,4 @@
-//! Tests of updates that two processes receive, each a part or another one.
+//! Tests of updates of which two processes receive parts, or different bytes.
 
 use std::sync::Arc;
 

@@ -12,10 +12,10 @@ pub struct ContributionSettings {
     /// A round with at most this many updates gets exact Shapley values, which cost an evaluation for each set of its clients. At most
     /// 12; 0 to sample in every round.
     pub exact_clients_max: usize,
-    /// The largest number of passes in a larger round, 1 to 1,000. A pass draws an order of the clients for each client, which is the
-    /// first one in it.
+    /// The largest number of passes in a larger round, 1 to 1,000. A pass draws one order of the clients for each
+    /// client, which comes first in this order.
     pub passes_max: usize,
-    /// A difference of the metric that counts as none where values are sampled, 0 or more.
+    /// If values are sampled, a difference of the metric up to this one counts as 0. 0 or more.
     pub tolerance: f64,
 }
 
