@@ -41,7 +41,8 @@ pub fn evaluation_of(
 /// The metrics of clients before and after a fine-tuning.
 pub struct BothMeasured {
     pub metrics: UpdateMetrics,
-    /// Every metric before and after it. `None` if a client sent no sums, or the clients' labels have different forms.
+    /// Every metric before and after a fine-tuning. `None` if a client sent no sums, or the clients' labels have
+    /// different forms.
     pub evaluations: Option<[Evaluation; 2]>,
 }
 

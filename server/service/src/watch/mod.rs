@@ -216,8 +216,8 @@ impl Watch {
         }
     }
 
-    /// Looks every minute which active tasks stand still, and which have nearly spent their budget. A task that cannot be
-    /// looked at does not keep the others from it.
+    /// Looks every minute for active tasks that stand still or have nearly spent their budget. Skips a task that cannot
+    /// be read.
     async fn look(&mut self, database: &SqlStorage) -> Result<(), StorageError> {
         let now = (self.clock)();
         let is_early = self.last_look.is_some_and(|last| now.0.wrapping_sub(last.0) < LOOK_MILLISECONDS);

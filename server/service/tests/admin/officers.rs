@@ -58,7 +58,7 @@ async fn a_privacy_officer_reads_and_runs_nothing() {
     let (code, _) = refused(officer.create_token("digits".parse().unwrap(), None, None).await);
     assert_eq!(code, ErrorCode::RoleInsufficient);
 
-    // Officers look after the keys of officers.
+    // Officers create and revoke the keys of officers.
     for role in [Role::Operator, Role::Admin] {
         assert_eq!(refused(officer.create_api_key("more", role).await).0, ErrorCode::RoleInsufficient);
     }

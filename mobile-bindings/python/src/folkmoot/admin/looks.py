@@ -313,7 +313,7 @@ class DayUsageView(TypedDict):
 
 
 class UsageView(TypedDict):
-    """An organisation's quotas, what it has, and the usage by its clients, the oldest day first."""
+    """An organisation's quotas, its current size, and the usage by its clients, the oldest day first."""
 
     quotas: QuotasView
     clients: int

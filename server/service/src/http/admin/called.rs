@@ -24,7 +24,7 @@ const SHOWN_CHARACTERS_MAX: usize = 64;
 struct Candidate<T> {
     id: String,
     name: Option<String>,
-    /// True if it is revoked or closed. Others with the same name go before it.
+    /// True if it is revoked or closed. Others with the same name take precedence.
     is_over: bool,
     found: T,
 }
