@@ -68,7 +68,7 @@ impl<'a> Lowering<'a> {
         Ok(value)
     }
 
-    /// Adds the features of a model with several inputs, which has no name in the file.
+    /// Adds the one value that holds the features of a model with several inputs. The value has no name in the file.
     pub(super) fn add_features(&mut self, shape: &[usize]) -> Result<ValueId, ImportError> {
         checked_volume("the input", shape, &self.budget.limits)?;
         Ok(self.graph.add_input(shape))

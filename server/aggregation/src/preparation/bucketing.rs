@@ -96,7 +96,11 @@ impl Bucketing {
         self.rule(rule).validate(self.buckets_of(cohort_min), self.buckets_of(cohort_max), &mut found);
         faults.extend(found.into_iter().map(|fault| {
             let message = format!("with buckets of {size} updates, {}", fault.message);
-            Fault::new(&fault.field, message, format!("{}; count buckets of {size} here", fault.remedy))
+            Fault::new(
+                &fault.field,
+                message,
+                format!("{}; here, each bucket of {size} counts as one update", fault.remedy),
+            )
         }));
     }
 }

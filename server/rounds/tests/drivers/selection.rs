@@ -40,7 +40,7 @@ impl World {
         cohorts
     }
 
-    /// Lets all clients check in again and again, until `rounds` rounds have had their time.
+    /// Lets all clients check in once for each of the `rounds`, and runs the drivers.
     async fn drive_rounds(&self, rounds: std::ops::Range<u64>) {
         for round in rounds {
             self.drive(round * (REPORTING_SECONDS + 1), CLIENTS).await;

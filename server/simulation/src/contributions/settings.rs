@@ -5,7 +5,7 @@ const EXACT_CLIENTS_MAX: usize = 12;
 /// The largest number of passes over the clients of a round.
 const PASSES_MAX: usize = 1_000;
 
-/// The settings of the contributions of the clients.
+/// The settings for computing the contributions of clients: how many sets of clients are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContributionSettings {
