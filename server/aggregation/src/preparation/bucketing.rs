@@ -208,7 +208,7 @@ mod tests {
         let few = faults(2, krum(0.2), 20);
         assert!(
             few[0].contains("with buckets of 2 updates, it allows 4 hostile updates among 10")
-                && few[0].ends_with("count buckets of 2 here"),
+                && few[0].ends_with("here, each bucket of 2 counts as one update"),
             "{few:?}"
         );
     }
