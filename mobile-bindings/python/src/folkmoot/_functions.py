@@ -79,7 +79,7 @@ def _fill(stream: IO[bytes], content: bytearray) -> int:
 
 
 class Functions:
-    """Your own functions, and what they keep between draws and commits."""
+    """Your own functions, and their state between draws and commits."""
 
     def __init__(self, select: Select | None, aggregate: Aggregate | None, finalize: Finalize | None) -> None:
         parts = (("selection", select), ("aggregator", aggregate), ("finalizer", finalize))
@@ -198,7 +198,7 @@ class Functions:
             self._send(_RESULT, result.tobytes())
 
     def _prepared(self, kind: int, commit: Commit, counted: Any) -> tuple[Callable[[], Values], str, str]:
-        """Returns the call of a function, what it is called, and the type of its result."""
+        """Returns the call of a function, its name, and the type of its result."""
         if kind == _AGGREGATE and self._aggregate is not None:
             version = commit.version
 

@@ -258,7 +258,7 @@ class AuditPageView(TypedDict):
 
 
 class EndorsedPlan(TypedDict):
-    """A plan, and what the coordinator promises for it."""
+    """A plan, and the coordinator's promises for it."""
 
     cohort_min: int
     digest: str
@@ -340,7 +340,7 @@ class CreatedOrganisation(TypedDict):
 
 
 class ClosedOrganisationView(TypedDict):
-    """What closing an organisation has ended."""
+    """The credentials and tasks that closing an organisation ended."""
 
     api_keys_revoked: int
     clients_revoked: int

@@ -88,7 +88,7 @@ class OpenRoundView(TypedDict):
 
 
 class PauseView(TypedDict):
-    """Why the coordinator paused a task on its own, and what to do about it."""
+    """The reason why the coordinator paused a task on its own, and the remedy."""
 
     code: str
     reason: str
