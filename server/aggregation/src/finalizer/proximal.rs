@@ -16,8 +16,8 @@ pub struct Proximal {
     /// The server's learning rate η, above 0. 1 is federated averaging before the proximal step.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
-    /// By how much each weight moves toward 0 in a commit with η = 1, above 0. With clients that take E steps of rate r on a penalty of strength λ,
-    /// E·r·λ is theirs.
+    /// The distance by which each weight moves toward 0 in a commit with η = 1, above 0. Clients that take E steps of
+    /// rate r on a penalty of strength λ move it by E·r·λ.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub threshold: f64,
     /// The change of the learning rate over the commits.
