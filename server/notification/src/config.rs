@@ -22,8 +22,8 @@ pub struct NotificationConfig {
     /// the address that the coordinator listens on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The time without a new version after which an active task counts as stalled, in hours. Raise it if a round of yours
-    /// takes longer than a day.
+    /// The time without a new version after which an active task counts as stalled, in hours. Raise it if your rounds
+    /// take longer than a day.
     pub stalled_hours: u64,
     /// Addresses that get a POST request.
     pub webhooks: Vec<WebhookConfig>,

@@ -14,9 +14,10 @@ const RATIO_MIN: f32 = 0.01;
 /// A narrow model has the first units of each hidden layer, and the leading part of each tensor. Each value of the version changes by the
 /// mean over the clients whose model has it (HeteroFL, equations 2 and 3).
 ///
-/// The tensor `width_shares` travels first. In an update, it has 1 at the place of the client's width. In a version, it has the share
-/// of the clients with each width. The tensors of the narrowest model follow, and then what each wider one adds to them: one
-/// dimension of values, whose names begin with `width_2/`, `width_1/` and so on, from narrow to wide. Width 1 is the whole model.
+/// The tensor `width_shares` travels first. In an update, it has 1 at the place of the client's width. In a version, it
+/// has the share of the clients with each width. The tensors of the narrowest model follow, and then the values that
+/// each wider one adds to them, as tensors of one dimension. Their names begin with `width_2/`, `width_1/` and so on,
+/// from narrow to wide. Width 1 is the whole model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -52,9 +52,9 @@ pub struct Args {
 /// The treatments of images with other proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FitChoice {
-    /// Keep the centre. For photographs.
+    /// Keep the centre. Use it for photographs.
     Crop,
-    /// Keep all of the image, and fill the rest with its mean. Where edges matter.
+    /// Keep all of the image, and fill the rest with its mean. Use it where edges matter.
     Pad,
     /// Distort the image.
     Stretch,

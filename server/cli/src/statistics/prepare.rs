@@ -28,8 +28,8 @@ const FRACTION_BITS_MIN: u32 = 14;
 /// The flags of `folkmoot statistics prepare`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A column of numbers and its range, such as `age=0..120`. A number outside the range counts as its nearest end.
-    /// Can be repeated.
+    /// A column of numbers and its range, such as `age=0..120`. A number outside counts as the nearest end of the
+    /// range. Can be repeated.
     #[arg(long, value_name = "NAME=FROM..TO", value_parser = column::number)]
     number: Vec<TableColumn>,
     /// A column of dates and its range, such as `admitted=2020-01-01..2026-12-31`. Can be repeated.

@@ -28,7 +28,7 @@ pub enum ColumnReport {
         name: String,
         /// True for dates.
         is_date: bool,
-        /// The range of the histogram. A value outside counts as its nearest end.
+        /// The range of the histogram. A value outside counts as the nearest end of the range.
         range: [f64; 2],
         /// The share of rows with a gap, 0 to 1.
         gap_share: f64,

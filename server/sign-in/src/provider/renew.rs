@@ -57,7 +57,7 @@ impl Provider {
         person.map(Some)
     }
 
-    /// Gives up a refresh token, if the provider has an endpoint for it (RFC 7009).
+    /// Revokes a refresh token, if the provider has an endpoint for it (RFC 7009).
     ///
     /// # Errors
     /// [`SignInError::Unavailable`] if the provider cannot be reached or refuses.
