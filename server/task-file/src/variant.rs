@@ -14,7 +14,7 @@ use super::{
 /// The sections whose kinds are names of variants.
 const SECTIONS: [&str; 4] = ["finalizer", "aggregator", "scheduling", "selection"];
 
-/// The finalizers that need a plain mean of all updates, or usually go with one. The default aggregator
+/// The finalizers that need a plain mean of all updates, or are usually combined with one. The default aggregator
 /// is no plain mean.
 pub(super) const OF_PLAIN_MEANS: [&str; 6] = ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm", "l_bfgs"];
 
