@@ -11,7 +11,7 @@ use super::{TOLERANCE, folder};
 /// The most characters of a refusal that the table keeps.
 const REFUSAL_CHARACTERS_MAX: usize = 200;
 
-/// The kinds of remarks about a file whose trained weights differ from those of its module.
+/// The kinds of remarks that say that a file trains differently from its module.
 const SAID: [&str; 3] = ["copied", "merged", "running_statistics"];
 
 /// The models by name, as the script writes them.
