@@ -81,7 +81,9 @@ pub(super) fn verified_user(jwt: &str, token: &TokenRecord, now: Timestamp) -> R
         return Err(Refusal::new(ErrorCode::EnrolmentTokenExpired, detail));
     }
     if !claims.aud.names().contains(&token.id) {
-        return Err(refused("its audience is another enrolment token"));
+        return Err(refused(
+            "its audience is another enrolment token; the server must set `aud` to this token's id",
+        ));
     }
     if claims.exp - seconds > lifetime + skew {
         return Err(refused("it is valid for more than a day; the server must set an earlier `exp`"));
