@@ -77,7 +77,7 @@ pub fn read_model_file(path: &Path) -> Result<ModelFile, ModelFileError> {
     let limits = ImportLimits { model_bytes_max: PROTOBUF_BYTES_MAX, ..ImportLimits::default() };
     let parts = match Parts::find(&onnx, &limits) {
         Ok(parts) => parts,
-        // The reader of the model says better what is wrong with bytes that are not ONNX.
+        // For bytes that are not ONNX, the reader of the model has a better error.
         Err(ExternalError::File(FileError::Malformed { .. })) => {
             return Ok(ModelFile { onnx, data_files: Vec::new() });
         }

@@ -33,8 +33,8 @@ if let library = library {
             name: "FolkmootNative",
             dependencies: ["folkmoot_mobileFFI"],
             path: "build/native",
-            // A static library does not list what it links to: certificate functions, and Metal unless built with
-            // `--slim`.
+            // A static library does not list the libraries that it needs: the system's certificate functions, and Metal
+            // unless it is built with `--slim`.
             linkerSettings: [
                 .linkedFramework("CoreFoundation"),
                 .linkedFramework("Metal"),

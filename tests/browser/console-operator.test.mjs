@@ -1,4 +1,4 @@
-/** Tests what an operator sees first in the console: the state of each task, its curves, the list, and the guide. */
+/** Tests the first views of an operator in the console: the state of each task, its curves, the list, and the guide. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

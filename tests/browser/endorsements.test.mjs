@@ -67,7 +67,7 @@ test('another plan, an altered statement and an older one are refused', OPTIONS,
   };
   const changes = [
     [(assignment) => (assignment.plan.digest = assignment.model.digest), /^the plan is not a signed one$/],
-    [(assignment) => (assignment.cohort_min = 0), /^a version may combine 0 updates, but 1 are signed$/],
+    [(assignment) => (assignment.cohort_min = 0), /^the smallest cohort is 0, but 1 is signed$/],
     [(assignment) => (assignment.endorsement = assignment.endorsement.replace('format', 'Format')), /the signature does not match/],
   ];
   for (const [change, words] of changes) {

@@ -1,4 +1,4 @@
-/** Loads the extension of examples/browser-extension into Chromium, as its README says, and follows a user of it. */
+/** Loads the extension in examples/browser-extension into Chromium, as its README says, and uses it like a user. */
 
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

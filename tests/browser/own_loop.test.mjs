@@ -103,7 +103,7 @@ test('a loop pauses with the client, and ends when it stops', OPTIONS, async () 
     void works[0].isStopped().then((isStopped) => {
       globalThis.answer = isStopped;
     });
-    // Were the loop not paused, the answer would come before those of the worker.
+    // If the loop were not paused, its answer would arrive before the worker's.
     await client.examples.count();
   });
   assert.equal(await page.evaluate(() => answer), null);

@@ -27,7 +27,7 @@ function membersOf(node) {
   return ts.isClassDeclaration(node) || ts.isInterfaceDeclaration(node) ? node.members.filter((member) => !isPrivate(member)) : undefined;
 }
 
-/** Lists what an entry exports, and the types of the package that those declarations use. The names of the latter are in parentheses. */
+/** Lists the exports of an entry, and in parentheses the names of the package's types that the exports use. */
 function surfaceOf(entry) {
   const { ES2022, Bundler } = { ...ts.ScriptTarget, ...ts.ModuleResolutionKind };
   const lib = ['lib.es2022.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'];

@@ -69,7 +69,7 @@ pub enum Cheat {
     UnreadableShares,
     /// The shares do not match their commitments.
     WrongCommitments,
-    /// An opened share is not the one that its owner has sent.
+    /// An opened share differs from the share that its owner has sent.
     WrongOpening,
 }
 

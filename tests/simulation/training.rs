@@ -88,7 +88,8 @@ pub fn train(
     Trained { bytes, remembered }
 }
 
-/// Masks an update, as the SDK does. A hostile client falsifies what the coordinator can see: the header and the length.
+/// Masks an update, as the SDK does. A hostile client falsifies the header and the length, which the coordinator can
+/// see.
 fn mask(
     nature: Nature,
     header: &UpdateHeader,

@@ -78,7 +78,7 @@ impl TestS3 {
         format!("s3://{BUCKET}/coordinators")
     }
 
-    /// Returns the environment variables with which a process reaches the server.
+    /// Returns the environment variables that a process needs to reach the server.
     pub fn variables(&self) -> Vec<(String, String)> {
         let endpoint = format!("http://{}", self.address);
         let variables = [

@@ -46,9 +46,9 @@ struct Scope {
 enum Shows {
     /// None, because the type is not public.
     Nothing,
-    /// Those that are marked as public.
+    /// Declarations that are marked as public.
     Marked,
-    /// Those that are marked, and cases: the scope is a public enumeration.
+    /// Marked declarations, and cases: the scope is a public enumeration.
     Cases,
     /// All: the scope is a public protocol.
     All,
@@ -153,7 +153,7 @@ impl Reader {
                 '{' if depth == 0 => return Some(Head { text: one_line(&text), has_block: true }),
                 '}' if depth == 0 && text.trim().is_empty() => return None,
                 '}' if depth == 0 => {
-                    // The last declaration stands in the same line.
+                    // The last declaration is on the same line.
                     self.at -= 1;
                     return Some(Head { text: one_line(&text), has_block: false });
                 }
@@ -228,7 +228,7 @@ impl Words {
     }
 }
 
-/// Returns the declaration without what users do not see: the word `public`, and the value of a property with a type.
+/// Returns the declaration as users see it: without the word `public`, and without the value of a property with a type.
 fn signature(text: &str, keyword: &str) -> String {
     let text = text.replace("public ", "");
     match text.split_once(" = ") {
@@ -249,7 +249,7 @@ fn accessors_of(inside: &str, has_block: bool) -> &'static str {
     }
 }
 
-/// Returns `true` if a block after this text is the value of a property, or part of it.
+/// Returns `true` if a block after this text is the value of a property, or a part of the value.
 fn is_initial_value(text: &str) -> bool {
     let flat = without_parentheses(text);
     ["var", "let"].contains(&Words::of(text).keyword.as_str()) && flat.contains(" =")

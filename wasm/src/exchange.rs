@@ -75,7 +75,7 @@ fn begin(
     random: [u8; 32],
 ) -> Result<Exchange, WorkError> {
     let setting = secure_setting(assignment, &parse_plan(plan)?, budget)?;
-    // A journal that cannot be read is the same as none.
+    // A journal that cannot be read counts as missing.
     let stored = stored.and_then(|stored| serde_json::from_slice(stored.as_bytes()).ok());
     let (exchange, order) = parts::Exchange::begin(step, setting, device_key, stored, random)?;
     Ok(Exchange { exchange, order })

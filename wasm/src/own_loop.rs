@@ -43,7 +43,7 @@ impl AssignedWork {
             step_count: step_count as u64,
         };
         let outcome = own_outcome(Trained { weights, metrics }, &self.inputs).map_err(work_failed)?;
-        // The loop reports how many examples it used; that is also what the client holds.
+        // The loop reports only the number of examples that it used, so the client counts these as held.
         self.held = example_count as usize;
         self.kind = Kind::Finished(Some(outcome));
         Ok(())

@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Finished(Option<TrainingOutcome>),
 }
 
-/// The choice of a cluster, and what the work after it needs.
+/// The choice of a cluster, and the data for the work after it.
 pub(crate) struct Choosing {
     choice: ClusterChoice,
     later: Later,
@@ -83,9 +83,9 @@ enum Progress {
 #[wasm_bindgen]
 impl AssignedWork {
     /// Starts the work, from the checkpoint if there is a usable one. If the weights come in parts, `weights` contains
-    /// them concatenated, and then the control variate. `own` is what the task's last update had as [`Update::personal`] or
-    /// [`Update::control`]. Without `examples`, the page's own loop does the work. `budget` contains the app's
-    /// limits, as JSON. A chunk of steps takes at most about `chunk_milliseconds`.
+    /// them concatenated, and then the control variate. `own` is [`Update::personal`] or [`Update::control`] of the
+    /// task's last update. Without `examples`, the page's own loop does the work. `budget` contains the app's limits,
+    /// as JSON. A chunk of steps takes at most about `chunk_milliseconds`.
     #[allow(clippy::too_many_arguments, reason = "JavaScript hands over bytes and texts, each by itself")]
     pub fn begin(
         assignment: &str,

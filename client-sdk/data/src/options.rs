@@ -32,8 +32,8 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// Sets the schema of a task or of a model for a table or for images, unless the options have one already. All other
-    /// formats already contain numbers, and are read without it.
+    /// Sets the schema of a task or of a model for a table or for images, unless the options have one already. Files of
+    /// all other formats contain numbers, and are read without a schema.
     ///
     /// # Errors
     /// [`DataError`] if the format is not set and cannot be guessed from the path.
@@ -44,7 +44,7 @@ impl ReadOptions {
         Ok(self)
     }
 
-    /// Returns the format of a path: the one that is set, or else the one that follows from the path's name.
+    /// Returns the format of a path: the format in the options, or else the format that follows from the path's name.
     ///
     /// # Errors
     /// [`DataError`] if the format is not set and cannot be guessed.
@@ -78,7 +78,10 @@ impl ReadOptions {
             return refused(format!("the format {format} has no group column"), "omit --group-column");
         }
         if self.group_column.is_some() && self.group_column == self.label_column {
-            return refused("one column cannot be label and group".into(), "choose another --group-column");
+            return refused(
+                "one column cannot be both label and group".into(),
+                "choose another --group-column",
+            );
         }
         match (&self.schema, format) {
             (None, _)
@@ -86,13 +89,13 @@ impl ReadOptions {
             | (Some(DataSchema::Images { .. }), Format::Images) => {}
             (Some(DataSchema::Table(_)), Format::Images) => {
                 return refused(
-                    "the schema is for tables, and the data are images".into(),
+                    "the schema is for tables, but the data are images".into(),
                     "give a schema of images",
                 );
             }
             (Some(DataSchema::Images { .. }), Format::Csv) => {
                 return refused(
-                    "the schema is for images, and the data are a table".into(),
+                    "the schema is for images, but the data are a table".into(),
                     "give a schema of a table",
                 );
             }
@@ -105,7 +108,10 @@ impl ReadOptions {
         if let Some(DataSchema::Table(schema)) = &self.schema
             && schema.label.as_ref().is_some_and(|label| Some(label.name()) == self.group_column.as_deref())
         {
-            return refused("one column cannot be label and group".into(), "choose another --group-column");
+            return refused(
+                "one column cannot be both label and group".into(),
+                "choose another --group-column",
+            );
         }
         if self.transposed && format != Format::Idx {
             return refused("only images in IDX files can be transposed".into(), "omit --transposed");

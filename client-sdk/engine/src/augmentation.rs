@@ -101,7 +101,7 @@ impl Augmenter {
         }
     }
 
-    /// Changes one example by everything but mixup.
+    /// Applies all changes except mixup to one example.
     fn alter_example(&self, row: usize, seed: u64, features: &mut [f32]) {
         let mut rng = ChaCha20Rng::seed_from_u64(step_seed(seed ^ STREAM, row as u64 + 1));
         if self.plan.noise > 0.0 {

@@ -159,7 +159,7 @@ fn two_accumulated_steps_by_hand() {
         })
     };
     assert_eq!(two_steps(&plan), [1.625, 1.859375]);
-    // Clipping applies to the mean of −5, not to each batch's part of it.
+    // Clipping applies to the mean, −5, and not to the gradient of each batch.
     let clipped = TrainingPlan { gradient_clipping: Some(GradientClipping::Norm(2.0)), ..plan.clone() };
     assert_eq!(two_steps(&clipped), [1.25, 1.5]);
     let clipped = TrainingPlan { gradient_clipping: Some(GradientClipping::Norm(4.0)), ..plan.clone() };

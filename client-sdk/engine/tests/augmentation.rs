@@ -1,5 +1,5 @@
-//! Augmentation in a training: it resumes bit for bit, is the same on a GPU, and is refused where it does not fit. What
-//! it does to examples is tested beside it.
+//! Augmentation in a training: it resumes bit for bit, is the same on a GPU, and is refused where it does not fit. Unit
+//! tests check the changed examples.
 
 use folkmoot_engine::{
     Augmentation, Examples, FitError, ImportLimits, Labels, LocalOptimizer, Loss, Model, StretchMask,

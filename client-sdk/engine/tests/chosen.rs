@@ -38,7 +38,7 @@ fn ranking(weights: &[f32], examples: &Examples) -> Vec<usize> {
     rows
 }
 
-/// The pool of both steps has as many examples as a step, so they see all of it.
+/// The pool has as many examples as a step, so each of the two steps trains on the whole pool.
 #[test]
 fn a_curriculum_begins_with_the_easiest_examples() {
     let examples = some_digits();
@@ -76,7 +76,7 @@ fn small_losses_are_those_of_the_weights_of_the_step() {
     assert_ne!(whole.weights, found.finish().weights);
 }
 
-/// A third of the labels is wrong. The selection leaves out mostly those.
+/// A third of the labels is wrong. The selection leaves out mostly examples with wrong labels.
 #[test]
 fn wrong_labels_are_left_out() {
     let (training, held_out) = digits();

@@ -1,4 +1,4 @@
-//! Models train exactly what was meant: which tensors, with which statistics, on which rows of a table.
+//! Models train exactly the tensors, statistics and rows of tables that their authors meant.
 
 use folkmoot_engine::{
     EvaluateError, Examples, FitError, GradientCheck, ImportLimits, Inspection, Labels, LocalOptimizer, Loss,
@@ -56,7 +56,7 @@ fn a_frozen_batch_normalisation_uses_its_running_statistics() {
         assert!((loss - expected).abs() < 1e-5, "{frozen:?}: {loss} instead of {expected}");
         assert!(!normalizes && travelling == 0, "{frozen:?}: {travelling} statistics travel");
     }
-    // A frozen mean keeps the variance beside it, and no others.
+    // If a running mean is frozen, its variance stays, too, but no other statistics.
     for (frozen, kept) in [(1, 2), (0, 0)] {
         let (loss, normalizes, travelling) = first_loss(&statistics[..frozen]);
         assert!((loss - expected).abs() > 1e-3 && normalizes, "{frozen}: {loss}");

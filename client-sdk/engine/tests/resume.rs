@@ -115,7 +115,7 @@ fn every_optimizer_resumes_bit_exactly() {
             learning_rate_schedule: schedule,
             warmup_steps: 2,
             frozen,
-            // Newton's method goes with damping instead.
+            // Newton's method has damping instead of a proximal term.
             proximal_term: if optimizer.is_newton() { 0.0 } else { plan.proximal_term },
             ..plan.clone()
         };

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::trajectories::repository;
 
-/// A model, and what it computes.
+/// A model with the outputs that it must compute.
 #[derive(Deserialize)]
 struct Case {
     loss: Loss,

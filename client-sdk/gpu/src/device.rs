@@ -333,7 +333,7 @@ fn watch(device: &wgpu::Device, adapter: &str, faults: &Arc<Mutex<Option<GpuErro
     device.set_device_lost_callback(move |_, why| keep(why));
 }
 
-/// Returns the result of a future that is ready at once, like those of native drivers.
+/// Returns the result of a future that is ready at once, as the futures of native drivers are.
 pub(super) fn now<F: Future>(future: F) -> Option<F::Output> {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(future).poll(&mut context) {

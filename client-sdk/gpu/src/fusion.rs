@@ -285,7 +285,8 @@ fn reads(graph: &Graph, group: &Group) -> BTreeSet<ValueId> {
     outside.map(|input| unviewed(graph, *input)).collect()
 }
 
-/// Returns the value from which this value was made by views only. It has the same elements, possibly in another order.
+/// Returns the first value of the chain of views that ends with this value. It has the same elements, possibly in
+/// another order.
 fn unviewed(graph: &Graph, id: ValueId) -> ValueId {
     match graph.values[id.0].source {
         Source::Node(node) if is_view(&graph.nodes[node].op) => unviewed(graph, graph.nodes[node].inputs[0]),
@@ -293,7 +294,8 @@ fn unviewed(graph: &Graph, id: ValueId) -> ValueId {
     }
 }
 
-/// Returns the value from which this value was made by reshapes only. It has the same elements in the same order.
+/// Returns the first value of the chain of reshapes that ends with this value. It has the same elements in the same
+/// order.
 pub(super) fn unshaped(graph: &Graph, id: ValueId) -> ValueId {
     match graph.values[id.0].source {
         Source::Node(node) if graph.nodes[node].op == Op::Reshape => {

@@ -259,7 +259,10 @@ fn inputs(facts: &[&InferenceFact], features: Option<usize>) -> TractResult<Vec<
     }
     let rest = features.unwrap_or(fixed).saturating_sub(fixed);
     if each > 0 && (rest == 0 || rest % each != 0) {
-        return Err(format_err!("no length of sequences takes {} features", fixed + rest));
+        return Err(format_err!(
+            "no length of sequences takes {} features; give the examples a number of features that fits the model",
+            fixed + rest
+        ));
     }
     let length = rest / each.max(1);
     let input = |(fact, shape): (&&InferenceFact, &Vec<Option<usize>>)| Input {

@@ -46,7 +46,7 @@ pub fn initializer_chunks(bytes: &[u8], limits: &ImportLimits) -> Result<Vec<Chu
     Ok(initializers)
 }
 
-/// The most graphs inside of each other, as branches of `If`.
+/// The maximum number of levels of nested graphs, such as branches of `If`.
 pub(crate) const GRAPHS_MAX: usize = 16;
 
 /// Everything that is counted in all graphs and functions together.
@@ -86,7 +86,7 @@ impl Counts<'_> {
             if part.number != ATTRIBUTE_GRAPH {
                 continue;
             }
-            within("graphs inside of each other", depth + 1, GRAPHS_MAX)?;
+            within("levels of nested graphs", depth + 1, GRAPHS_MAX)?;
             for field in fields(self.bytes, part.content) {
                 self.add(&field?, GRAPH_NODE, depth + 1)?;
             }

@@ -15,7 +15,7 @@ pub const TABLE_SCHEMA_KEY: &str = "folkmoot.table_schema";
 /// The entry of `metadata_props` with the schema of images as JSON.
 pub const IMAGE_SCHEMA_KEY: &str = "folkmoot.image_schema";
 
-/// The field of a model with an entry of its metadata.
+/// The number of the field of a model that holds one entry of its metadata.
 const MODEL_METADATA: u64 = 14;
 /// The first byte of such a field: its number, and the wire type of a length.
 const ENTRY_TAG: u8 = (MODEL_METADATA as u8) << 3 | 2;
@@ -106,7 +106,7 @@ impl Kind {
     }
 }
 
-/// Returns the kind and the text of the schema if the field of a model is its entry.
+/// Returns the kind and the text of the schema if this field of a model is a metadata entry with a schema.
 fn schema_in<'a>(onnx: &'a [u8], field: &Field) -> Result<Option<(Kind, &'a [u8])>, ImportError> {
     if field.number != MODEL_METADATA || field.encoding != Encoding::Length {
         return Ok(None);

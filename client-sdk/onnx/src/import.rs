@@ -132,7 +132,8 @@ pub(crate) fn needs_complete(_: &[u8], _: &ImportLimits) -> bool {
 }
 
 impl Imported {
-    /// Determines the shapes of inputs and output, and what depends on them. `length` is the length of sequences.
+    /// Determines the shapes of inputs and output, and the fields that depend on them. `length` is the length of
+    /// sequences.
     fn read_shapes(&mut self, length: usize) -> Result<(), ImportError> {
         self.inputs = inputs::inputs(&self.model, &self.limits, length)?;
         self.input_shape = inputs::features(&self.inputs);

@@ -57,7 +57,8 @@ fn is_linear(node: &NodeProto) -> bool {
     node.domain == "ai.onnx.ml" && matches!(node.op_type.as_str(), "LinearRegressor" | "LinearClassifier")
 }
 
-/// Returns the fields of a message with this number. Malformed bytes end it: they were decoded before.
+/// Returns the fields of a message with this number. Malformed bytes end the list, but there are none, because the
+/// bytes were decoded before.
 fn messages(bytes: &[u8], message: Range<usize>, number: u64) -> impl Iterator<Item = Field> {
     fields(bytes, message)
         .map_while(Result::ok)

@@ -44,7 +44,7 @@ pub(super) struct Lowering<'a> {
     frozen: &'a [bool],
     /// The number of branches and bodies of loops around the current node.
     depth: usize,
-    /// The names inside of these, and what they named before.
+    /// The names that branches and bodies define, each with the tensor that it named outside.
     inner: Vec<(&'a str, Option<Tensor>)>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Lowering<'a> {
         Ok(value)
     }
 
-    /// Adds the features of a model with several inputs, which has no name in the file.
+    /// Adds the one value that holds the features of a model with several inputs. The value has no name in the file.
     pub(super) fn add_features(&mut self, shape: &[usize]) -> Result<ValueId, ImportError> {
         checked_volume("the input", shape, &self.budget.limits)?;
         Ok(self.graph.add_input(shape))

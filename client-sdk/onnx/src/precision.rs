@@ -17,7 +17,7 @@ use super::tensor;
 use super::wire::{Encoding, Field, fields};
 use super::{FileError, ImportError, ImportLimits};
 
-/// The most messages inside of each other, as in other protobuf decoders.
+/// The maximum number of levels of nested messages, as in other protobuf decoders.
 const DEPTH_MAX: usize = 100;
 /// The attributes that name an element type.
 const TYPE_ATTRIBUTES: [&[u8]; 4] = [b"to", b"dtype", b"output_dtype", b"softmax_precision"];

@@ -77,7 +77,7 @@ fn the_small_importer_agrees_on_every_file_that_it_reads() {
     }
 }
 
-/// Any two inputs of nodes exchange what they read.
+/// Swaps the tensors of every two inputs of nodes.
 #[test]
 fn the_small_importer_agrees_on_files_whose_tensors_have_other_roles() {
     let (mut read_count, mut refused_count) = (0, 0);

@@ -84,7 +84,7 @@ fn only_the_scale_and_the_bias_of_the_channels_are_trained_in_a_group_normalizat
     assert_eq!(kinds(&file), expected);
     assert_eq!(words(&file), [("neutral", "ones"), ("neutral", "zeros")]);
     assert!(file.remarks()[0].to_string().contains("node scaling"), "{}", file.remarks()[0]);
-    // A scale that is not neutral is the author's own, and so is one without another behind it.
+    // A scale that is not neutral is the author's own, and so is a scale that no other scale follows.
     assert_eq!(kinds(&import(&normalized_in_groups(&[1.0, 2.0])).unwrap())[0], ("ones", trained));
     let mut model = normalized_in_groups(&[1.0; 2]);
     let graph = model.graph.as_mut().unwrap();

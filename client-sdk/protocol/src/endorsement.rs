@@ -196,7 +196,7 @@ mod tests {
         let other = encode_public_key(&SigningKey::from_bytes(&[8; 32]));
         let resigned = Endorsement { public_key: other, ..signed.clone() };
         assert_eq!(resigned.verify(), Err(EndorsementError::Signature(SigningError::Mismatch)));
-        // The signature of a request is none of an endorsement.
+        // The signature of a request is not the signature of an endorsement.
         let bare = STANDARD.encode(key.sign(signed.statement.as_bytes()).to_bytes());
         assert!(Endorsement { signature: bare, ..signed }.verify().is_err());
     }

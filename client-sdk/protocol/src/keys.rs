@@ -44,7 +44,7 @@ fixed_bytes!(
     32
 );
 fixed_bytes!(
-    /// The hash by which a holder and the coordinator recognise a share, or a self mask, as the one that was made.
+    /// A hash that commits to a share or to a self mask. The holder and the coordinator verify the value with it.
     ShareCommitment,
     32
 );

@@ -19,7 +19,7 @@ impl NamePattern {
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name): (Vec<char>, Vec<char>) = (self.0.chars().collect(), name.chars().collect());
         let (mut at, mut position) = (0, 0);
-        // Where to continue after a mismatch: after the last star, which then covers one more character.
+        // After a mismatch, matching continues after the last star, which then covers one more character.
         let mut retry: Option<(usize, usize)> = None;
         while position < name.len() {
             match pattern.get(at) {

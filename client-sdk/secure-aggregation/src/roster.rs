@@ -46,7 +46,7 @@ pub enum RosterFault {
     Parameters(#[from] ParametersError),
 }
 
-/// A roster whose members and keys were checked, and what derives from it.
+/// A roster whose members and keys were checked, with the values that are derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckedRoster {
     pub roster: Roster,

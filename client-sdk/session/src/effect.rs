@@ -41,7 +41,7 @@ pub enum ExchangeStep {
 pub enum Effect {
     /// Store the session durably before performing the next effect.
     Persist,
-    /// Step [`crate::Event::Wake`] at this moment. Replaces the previous alarm.
+    /// Deliver [`crate::Event::Wake`] to the session at this time. Replaces the previous alarm.
     WakeAt(Timestamp),
     /// `POST /v1/check-in`. Answer: [`crate::Answer::CheckIn`].
     CheckIn {

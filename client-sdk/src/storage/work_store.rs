@@ -17,10 +17,10 @@ const RESIDUAL_DAYS_MAX: u64 = 30;
 /// ends, but a device must not fill up with the tensors of tasks that have ended.
 const OWN_DAYS_MAX: u64 = 365;
 
-/// The condition under which the client's own tensors after a training become those of the task.
+/// The condition under which the client's own tensors after a training become the task's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// The update was sent. Personal tensors are this client's, whether or not the coordinator had time for the rest.
+    /// The update was sent. Personal tensors count even if the coordinator has not accepted the update.
     Sent,
     /// The coordinator has accepted the update. Control variates must agree with the sum that it keeps of all clients.
     Accepted,
@@ -122,7 +122,7 @@ impl WorkStore {
         write_private(&self.directory.join(format!("{id}.{task}{}", keep.suffix())), bytes)
     }
 
-    /// Makes the tensors after a training those of its task, if their condition holds for an update that was sent. Returns
+    /// Makes the tensors after a training the task's, if their condition holds for an update that was sent. Returns
     /// whether there were any. Calling it again has no effect.
     pub fn keep_own(&self, id: AssignmentId, was_accepted: bool) -> Result<bool, StorageError> {
         let mut pending = self.pending(id, Keep::Sent.suffix())?;
@@ -153,17 +153,17 @@ impl WorkStore {
         &self.own
     }
 
-    /// Deletes the data that are kept of a task between its assignments.
+    /// Deletes the data of a task that are kept between its assignments.
     pub fn forget_task(&self, task: TaskId) -> Result<(), StorageError> {
         self.memories.forget(task).and(self.own.forget(task))
     }
 
-    /// Deletes the data that are kept of all tasks between their assignments.
+    /// Deletes the data of all tasks that are kept between assignments.
     pub fn forget_all_tasks(&self) -> Result<(), StorageError> {
         self.memories.forget_all().and(self.own.forget_all())
     }
 
-    /// Deletes data that are kept of tasks between their assignments and are too old.
+    /// Deletes data of tasks that are kept between assignments and are too old.
     pub fn forget_old(&self, now: Timestamp) -> Result<(), StorageError> {
         self.memories.forget_old(now).and(self.own.forget_old(now))
     }

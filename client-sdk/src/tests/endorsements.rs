@@ -68,7 +68,7 @@ impl Scene {
         self.fake.next_assignment();
     }
 
-    /// Runs the client until it gives up its assignment, and returns what it told the coordinator and its user.
+    /// Runs the client until it gives up its assignment. Returns the details for the coordinator and for the user.
     async fn refusal(&self) -> [String; 2] {
         let before = self.fake.seen().requests.len();
         let mut client = self.builder().build().unwrap();

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::ExampleSource;
 
-/// The complaint about a table, which contains a field of it.
+/// The error about a table. It quotes a value of the table, so the coordinator must not get it.
 const COMPLAINT: &str = "line 7, column age: \"fifty-one\" is not a number";
 
 /// A table that fits the schema with these columns, and the schemas for which it was asked.

@@ -38,7 +38,7 @@ pub(super) fn train_with(
     own_outcome(trained, inputs).map(Some)
 }
 
-/// Evaluates with the app's own loop. Returns `None` if the loop leaves that to the engine.
+/// Evaluates with the app's own loop. Returns `None` if the loop leaves the evaluation to the engine.
 ///
 /// # Errors
 /// [`WorkError`] if the loop fails, or returns metrics that no evaluation can have.

@@ -40,7 +40,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     let (outcome, held) = match &local.trainer {
         Some(trainer) => {
             let outcome = own_work(trainer.as_ref(), local, &mut inputs, on_news)?;
-            // The app's own loop reports how many examples it used; that is also what it holds.
+            // The app's own loop reports only the number of examples that it used, so the client counts these as held.
             let held = outcome.as_ref().map_or(0, |outcome| outcome.metrics.example_count);
             (outcome, held)
         }

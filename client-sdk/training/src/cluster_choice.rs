@@ -5,9 +5,10 @@ use folkmoot_protocol::messages::AbortReason;
 
 use crate::{Budget, Evaluation, Inputs, WorkError, inputs::whole_of};
 
-/// The choice of the cluster whose model has the smallest mean loss on this client's examples (Ghosh et al. 2020, algorithm 1,
-/// line 8). Of equal ones, it is the first. It comes before each training of a plan with clusters, and before an evaluation by a client
-/// that has not trained yet. Others measure the model of their last training's cluster, with which they also predict.
+/// The choice of the cluster whose model has the smallest mean loss on this client's examples (Ghosh et al. 2020,
+/// algorithm 1, line 8). Of equal ones, it is the first. It comes before each training of a plan with clusters, and
+/// before an evaluation by a client that has not trained yet. Clients that have trained measure the model of their last
+/// cluster, with which they also predict.
 pub struct ClusterChoice {
     evaluation: Evaluation,
     /// The cluster that is measured.

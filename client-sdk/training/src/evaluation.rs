@@ -150,7 +150,7 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Returns the sums so far; those before a fine-tuning, if it has begun.
+    /// Returns the sums so far. Once a fine-tuning has begun, these are the sums before it.
     pub fn metrics(&self) -> Metrics {
         self.tuning.as_ref().and_then(Tuning::before).unwrap_or(self.metrics)
     }

@@ -42,7 +42,7 @@ pub struct Inputs {
     pub(crate) cluster_values: Vec<f32>,
     /// The width of the model and its starting weights, counted from 0; see [`Inputs::choose_width`]. `None` for the whole model.
     pub width: Option<usize>,
-    /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
+    /// True if an evaluation sums every metric, and not only the loss and the correct predictions.
     pub metric_sums: bool,
 }
 

@@ -26,7 +26,8 @@ pub struct OwnTensors {
     pub personal: Vec<f32>,
     /// The client's own model (Ditto, pFedMe, APFL), in the order of the plan's schema; empty if there is none. It excludes personal tensors.
     pub model: Vec<f32>,
-    /// The share of the own model in the client's predictions, from 0 to 1 (APFL); `None` if they are its own alone.
+    /// The share of the own model in the client's predictions, from 0 to 1 (APFL); `None` if it predicts with the own
+    /// model alone.
     pub share: Option<f32>,
     /// The control variate, in the order of the plan's schema; empty if it is 0, and if the plan corrects no drift. With FedDC, there
     /// are two, one after the other.
@@ -39,8 +40,8 @@ pub struct OwnTensors {
 }
 
 impl OwnTensors {
-    /// Returns the tensors to keep after a training whose gradients were corrected by the parts of `correction`. The control variate is the one
-    /// of [`DriftCorrection`].
+    /// Returns the tensors to keep after a training whose gradients were corrected by the parts of `correction`.
+    /// [`DriftCorrection`] defines the control variate.
     ///
     /// # Errors
     /// [`FitError::WeightCount`] if the outcome is not as long as the model.
@@ -198,7 +199,7 @@ impl OwnTensors {
 /// Replaces the personal tensors in all of a model's weights by stored ones. If there are none, nothing is replaced: they keep
 /// the values of the model's file.
 pub fn with_personal(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
-    // A number that differs leaves the weights as they are.
+    // If the numbers differ, the weights stay as they are.
     let _ = part.put_personal(&own.personal, whole);
 }
 

@@ -174,7 +174,7 @@ impl Phases {
         outcome
     }
 
-    /// Adds what the phase in progress needs besides its plan.
+    /// Sets up the trainer of the phase in progress: everything that it needs besides its plan.
     fn equipped(&self, mut trainer: Trainer, correction: Option<Vec<f32>>) -> Result<Trainer, WorkError> {
         if self.is_personal() {
             return Ok(trainer);

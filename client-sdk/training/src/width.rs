@@ -42,8 +42,9 @@ pub fn widest_fitting(
     refusal.map_or(Ok(None), Err)
 }
 
-/// Returns the width that a client trains, given the widest one that fits: that one, or with `widths.sampled` any that fits, each as
-/// likely as the others. It depends on the assignment only, so a restarted training has it again.
+/// Returns the width that a client trains, given the widest one that fits: this one, or with `widths.sampled` a random
+/// one of the widths that fit, with equal probabilities. It depends only on the assignment, so a restarted training has
+/// the same width.
 pub fn width_of(plan: &TrainingPlan, widest: usize, id: AssignmentId) -> usize {
     plan.widths.as_ref().map_or(widest, |widths| widths.drawn(widest, id.seed()))
 }

@@ -60,7 +60,7 @@ pub fn mask_update(
         clip_norm(delta.to_mut(), &plan.grid, steps);
     }
     let bytes: Vec<u8> = delta.iter().flat_map(|value| value.to_le_bytes()).collect();
-    // Noise comes with a norm of its own, to which any finite update can be clipped.
+    // With noise, the client clips the update to the noise's norm, which works for any finite update.
     let value_max = if terms.noise.is_some() { f32::MAX } else { plan.grid.value_max };
     check_values(&bytes, value_max)?;
     let (grid, length) = (terms.grid(&plan.grid), delta.len() as u64);

@@ -142,7 +142,7 @@ pub fn event_of(before: &State, after: &State, detail: &str) -> Option<ClientEve
             detail: aborting.abort.detail.clone(),
         }),
         (State::BackingOff { until: old, .. }, State::BackingOff { until, .. }) if old == until => None,
-        // Nothing failed: the round is not as far yet.
+        // Nothing failed: the client waits for the round.
         (_, State::BackingOff { failures: 0, .. }) => None,
         (_, State::BackingOff { until, failures, .. }) => {
             Some(ClientEvent::BackingOff { until: *until, failures: *failures, detail })

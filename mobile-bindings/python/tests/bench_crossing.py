@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what it costs to cross into the native library: a call, a large update, and the examples.
+"""Measures the cost of crossing into the native library: a call, a large update, and the examples.
 
     python3 tests/bench_crossing.py
 

@@ -159,5 +159,5 @@ def test_a_rollback_ends_the_simulation(world):
             return ndarrays_to_parameters([np.full((3, 1), 50.0), np.zeros(1)]), {}
 
     evaluation = {"central": True, "metric": "loss", "every_versions": 1, "rollback_margin": 0.5}
-    with pytest.raises(folkmoot.SimulationError, match="version 4 are not what the strategy has returned"):
+    with pytest.raises(folkmoot.SimulationError, match="version 4 differ from the weights that the strategy returned"):
         run(world, Jumping(), {"evaluation": evaluation, "stop": {"rounds": 6}})

@@ -1,4 +1,4 @@
-"""Flower's strategies as keys of a task: the coordinator's own kinds reach what the strategies reach."""
+"""Flower's strategies as keys of a task: the coordinator's own kinds reach the same weights as the strategies."""
 
 from types import SimpleNamespace
 

@@ -92,8 +92,8 @@ def test_functions_for_all_parts_go_with_asynchrony_and_crashes(world):
     ("select", "words"),
     [
         (lambda clients, draw: 1 / 0, "select failed in round 1:.*1 / 0.*ZeroDivisionError"),
-        (lambda clients, draw: [0, 1, 0], "a client comes twice"),
-        (lambda clients, draw: [0, 1, 99], "there is no client 99; . wait"),
+        (lambda clients, draw: [0, 1, 0], "a client appears twice"),
+        (lambda clients, draw: [0, 1, 99], "there is no client 99; . clients wait"),
         (lambda clients, draw: [-1], "there is no client -1"),
         (lambda clients, draw: [0.5], "float"),
         (lambda clients, draw: None, "iterable"),

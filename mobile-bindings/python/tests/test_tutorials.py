@@ -40,7 +40,7 @@ def pages():
 
 
 class Reader:
-    """Follows a page in the folder that README.md has one make beside a clone in which everything has been built."""
+    """Follows a page in the folder that README.md tells the reader to make, beside a clone with all programs built."""
 
     def __init__(self, folder):
         self.folder = folder / "clone"

@@ -7,7 +7,7 @@ use folkmoot_protocol::saturating::to_float32;
 pub struct Averages(Arc<[Vec<usize>]>);
 
 impl Averages {
-    /// Each list must not be empty.
+    /// Creates the averages of these lists, none of which may be empty.
     pub(super) fn new(lists: impl Iterator<Item = Vec<usize>>) -> Self {
         Self(lists.collect())
     }

@@ -246,7 +246,7 @@ proptest! {
             (json!({ "kind": "term", "tilt": tilt }), true),
             (json!({ "kind": "term", "tilt": -tilt }), false),
         ] {
-            // The factor of the first update, relative to that of the second.
+            // The factor of the first update, relative to the factor of the second.
             let share = |losses: &[f64]| {
                 let factors = loss_factors(rule.clone(), &losses[..updates.len()], &updates);
                 factors[0].ln() - factors[1].ln()

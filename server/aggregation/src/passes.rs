@@ -65,7 +65,7 @@ impl AggregatorChoice {
         })
     }
 
-    /// Does the same without a preparation. `pass` fills a measurement.
+    /// Measures all updates and returns the rule that combines them, without a preparation. `pass` fills a measurement.
     fn unprepared_combination<E>(
         &self,
         seed: u64,

@@ -21,7 +21,7 @@ pub struct ApiKeyView {
     pub revoked_at: Option<Timestamp>,
     /// When the key was created.
     pub created_at: Timestamp,
-    /// When the key was last used, to some minutes. Null if it was not used yet.
+    /// When the key was last used, up to five minutes out of date. Null if it was not used yet.
     pub last_used_at: Option<Timestamp>,
     /// When the key got its current secret; null if it still has the first one.
     pub rotated_at: Option<Timestamp>,
@@ -31,7 +31,7 @@ pub struct ApiKeyView {
 
 /// The time, in seconds, for which an old secret stays valid unless the request says otherwise: one day.
 pub const OVERLAP_SECONDS: u64 = 86_400;
-/// The longest such time, in seconds: 30 days.
+/// The longest time, in seconds, for which a request can keep an old secret valid: 30 days.
 pub const OVERLAP_SECONDS_MAX: u64 = 30 * 86_400;
 
 /// A request to give an API key a new secret.

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 pub struct AuditPageView {
     /// The entries, oldest first.
     pub entries: Vec<AuditEntryView>,
-    /// The number of entries so far, also of those that retention has removed.
+    /// The number of entries so far, including entries that retention has removed.
     pub entry_count: u64,
     /// The digest of the last entry of the whole log; null if the log is empty.
     pub head: Option<String>,

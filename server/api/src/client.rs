@@ -263,7 +263,8 @@ impl AdminClient {
         self.get(&format!("tasks/{task}/evaluations")).await
     }
 
-    /// Lists the evaluations of a version, class by class. Without `number`, those of the newest version.
+    /// Lists the evaluations of a version, class by class. Without `number`, lists the evaluations of the newest
+    /// version.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
@@ -277,7 +278,7 @@ impl AdminClient {
     }
 
     /// Downloads a model version as ONNX. Without `number`, downloads the newest. `cluster`, counted from 1, is for a task with
-    /// clusters; without it, downloads the model of the one with the largest share of the clients.
+    /// clusters; without it, downloads the model of the cluster with the largest share.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.

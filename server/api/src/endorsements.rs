@@ -25,7 +25,7 @@ pub struct EndorsementView {
 pub struct PlanView {
     /// The work of the plan.
     pub work: Work,
-    /// The digest of the plan, and what the coordinator promises for it.
+    /// The digest of the plan, and the coordinator's promises for it.
     pub promise: EndorsedPlan,
     /// The plan, byte for byte as clients receive it: JSON.
     pub text: String,

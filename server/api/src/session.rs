@@ -58,7 +58,7 @@ pub struct OpenSessionView {
     pub person: Option<PersonView>,
     /// When the holder signed in.
     pub created_at: Timestamp,
-    /// When the session was last used, to some minutes; null if it was not used yet.
+    /// When the session was last used, up to five minutes out of date; null if it was not used yet.
     pub last_used_at: Option<Timestamp>,
     /// When the session expires.
     pub expires_at: Timestamp,

@@ -51,9 +51,9 @@ pub struct CreateTokenRequest {
     #[serde(default)]
     #[schema(min_length = 1, max_length = 128)]
     pub user: Option<String>,
-    /// The public keys of the app's own server, as PEM (Ed25519, P-256 or RSA), at most 8. Clients then enrol with a JWT
-    /// that one of them verifies: `aud` is the token's id, `sub` is the user, and `exp` is at most a day ahead. Each user's
-    /// devices count as this user's.
+    /// The public keys of the app's own server, as PEM (Ed25519, P-256 or RSA), at most 8. Clients then enrol with a
+    /// JWT that one of these keys verifies: `aud` is the token's id, `sub` is the user, and `exp` is at most a day
+    /// ahead. All devices of a user count as this user's.
     #[serde(default)]
     #[schema(max_items = 8)]
     pub jwt_keys: Vec<String>,

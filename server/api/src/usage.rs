@@ -1,4 +1,4 @@
-//! The quotas of organisations, and what their clients use.
+//! The quotas of organisations, and the usage of their clients.
 
 use folkmoot_coordinator::tenancy::Quotas;
 use folkmoot_protocol::OrganisationId;
@@ -47,7 +47,7 @@ impl From<QuotasView> for Quotas {
     }
 }
 
-/// An organisation's quotas, what it has, and what its clients used.
+/// An organisation's quotas, its current size, and the usage of its clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageView {
     /// The quotas.

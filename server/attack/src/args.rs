@@ -37,8 +37,8 @@ pub struct Args {
     /// default is the task's schema, if it has one.
     #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
     pub schema: Option<PathBuf>,
-    /// The file that describes the world of simulated runs, as for `folkmoot simulate`. If it has an adversary, that
-    /// attack's settings replace those of its kind.
+    /// The file that describes the world of simulated runs, as for `folkmoot simulate`. If it has an adversary, the
+    /// settings of its attack replace the default settings of this kind of attack.
     #[arg(long, value_name = "WORLD.toml")]
     pub world: Option<PathBuf>,
     /// The number of virtual clients.
@@ -51,7 +51,7 @@ pub struct Args {
     /// sign_flip or backdoor. By default, all that fit the task.
     #[arg(long, value_name = "ATTACKS", value_delimiter = ',')]
     pub attacks: Vec<String>,
-    /// The number of seeds with which each poisoning runs.
+    /// The number of seeds for each poisoning: each seed is one run.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
     pub seeds: u64,
     /// The number of clients whose updates are inverted.
@@ -85,10 +85,11 @@ pub struct Args {
     /// The number of examples of a client whose property is guessed. The default is 32, or fewer if the data is small.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub property_examples: Option<u64>,
-    /// The share of these examples that have the property, at a client with it: above 0, at most 1.
+    /// The share of the examples that have the property, in a client with the property: above 0, at most 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.25)]
     pub property_share: f64,
-    /// The number of updates from which a property is learned, and the number of those for which it is guessed.
+    /// The number of updates from which the attack learns the property. It then guesses the property for as many
+    /// others.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(UPDATES_MIN..=UPDATES_MAX))]
     pub property_updates: u64,
     /// The share of hostile clients under poisoning: above 0, below 1.
@@ -109,7 +110,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// The settings of all attacks; `None` for those that are not wanted.
+/// The settings of all attacks; `None` for attacks that were not chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The settings of the inversion of updates.
@@ -179,7 +180,7 @@ impl Args {
         let chosen = PoisoningSettings { kinds, seeds, share };
         let has_all_kinds = has("poisoning");
         if has_all_kinds {
-            // A misspelt name must not pass beside the name of all kinds.
+            // Reject a misspelt name, even if `poisoning` chooses all kinds, too.
             attacks(inputs, &chosen)?;
         }
         Ok(Settings {

@@ -94,7 +94,7 @@ pub enum CannotAttack {
     },
     /// No part of the inversion applies.
     #[error(
-        "the update of this model can be inverted in no way that is tried here: {reason}; choose other attacks with --attacks"
+        "no inversion attack applies to updates of this model: {reason}; choose other attacks with --attacks"
     )]
     NothingToInvert {
         /// The reasons.

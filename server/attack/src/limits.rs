@@ -11,7 +11,7 @@ pub const SHADOWS_MIN: usize = 4;
 pub const SHADOWS_MAX: usize = 256;
 /// The maximum number of victims.
 pub const VICTIMS_MAX: u64 = 64;
-/// The minimum number of updates from which a property is learned, and of those for which it is guessed.
+/// The minimum number of updates from which the attack learns a property, and for which it guesses the property.
 pub const UPDATES_MIN: u64 = 20;
 /// The maximum number of these updates, because the attack inverts a matrix of this size.
 pub const UPDATES_MAX: u64 = 2_000;

@@ -145,7 +145,7 @@ async fn attacks_that_do_not_fit_are_left_out_or_refused() {
     assert!(refused.to_string().contains("--attacks"), "{refused}");
     let open = Settings { is_chosen: false, ..chosen };
     let report = Box::pin(attack(&inputs, &open, &Silent)).await.unwrap();
-    // The chosen property is a class, and there are none any more.
+    // The chosen property is a class, but the labels are not classes any more.
     assert_eq!((report.left_out.len(), report.statements.len()), (3, 0), "{:?}", report.left_out);
     let few = Inputs { training: subset(&inputs.training, &[0, 1]).unwrap(), ..inputs };
     let refused = Box::pin(attack(&few, &open, &Silent)).await.unwrap_err();

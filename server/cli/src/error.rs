@@ -13,7 +13,7 @@ use folkmoot_terminal::SignalError;
 /// An error of a command, with its remedy.
 #[derive(Debug)]
 pub struct CliError {
-    /// The event, with the file, position or value.
+    /// The failure and its cause, with the file, position or value.
     pub message: String,
     /// The remedy, unless the message contains it.
     pub remedy: Option<String>,

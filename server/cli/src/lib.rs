@@ -108,9 +108,9 @@ enum Command {
     /// Create, list and close organisations that share a coordinator.
     #[command(subcommand)]
     Organisation(organisation::Command),
-    /// Show what the organisation has and what its clients used, and the quotas.
+    /// Show the organisation's quotas, and the usage of its clients.
     Usage(usage::DaysArgs),
-    /// Sign what tasks give to clients, with a key that the coordinator does not have.
+    /// Endorse tasks: sign their models and plans with a key that the coordinator does not have.
     #[command(subcommand)]
     Endorsement(endorsement::Command),
     /// List, verify and export the audit log.
@@ -124,7 +124,7 @@ enum Command {
     /// Measure the size and the error of compressed updates.
     #[command(subcommand)]
     Codec(codec::Command),
-    /// Turn tables with texts, dates and gaps, and images, into numbers.
+    /// Turn images, and tables with texts, dates and gaps, into numbers.
     #[command(subcommand)]
     Data(data::Command),
     /// Compute means, deviations and histograms of the tables of a population.

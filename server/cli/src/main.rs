@@ -11,8 +11,8 @@ fn main() -> ExitCode {
     run()
 }
 
-/// Without a desktop, a layer of Mesa's Vulkan drivers prints an error whenever the adapters are listed, because it looks
-/// for the screen to choose an adapter by. Leaves the layer out, unless the user chooses an adapter through it.
+/// Without a desktop, a layer of Mesa's Vulkan drivers prints an error whenever the adapters are listed, because it
+/// chooses an adapter by the screen. Disables this layer, unless the user chooses an adapter with it.
 fn quieten_graphics() {
     const LEAVES_OUT: &str = "NODEVICE_SELECT";
     let needed = ["XDG_RUNTIME_DIR", "MESA_VK_DEVICE_SELECT", "DRI_PRIME", LEAVES_OUT];

@@ -122,7 +122,7 @@ fn private(path: &Path, partial: &Path, text: &[u8]) -> std::io::Result<()> {
     fs::rename(partial, path)
 }
 
-/// Returns the one spelling of a coordinator's address.
+/// Returns the canonical form of a coordinator's address.
 fn key(url: &str) -> Result<String, CliError> {
     Ok(parse_coordinator(url.trim()).map_err(|_| AdminError::Address(url.to_owned()))?.into())
 }

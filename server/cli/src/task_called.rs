@@ -42,8 +42,8 @@ impl TaskCalled {
         self.only_one(&coordinator.tasks_like(&filter, page).await?)
     }
 
-    /// Returns the only task that matches. A name does not go before the beginning of an id: otherwise, whoever names a
-    /// task like the beginning of another one's id could have it cancelled instead.
+    /// Returns the only task that matches. A name has no precedence over the beginning of an id. Otherwise, a task
+    /// could be named like the beginning of another task's id, and be cancelled instead.
     fn only_one(&self, found: &[TaskSummary]) -> Result<TaskId, CliError> {
         let called = self.0.to_lowercase();
         let matches = |task: &&TaskSummary| {

@@ -24,7 +24,7 @@ pub struct DaysArgs {
     output: OutputArgs,
 }
 
-/// Shows the quotas of the organisation, what it has, and what its clients used.
+/// Shows the quotas of the organisation, its current size, and the usage of its clients.
 ///
 /// # Errors
 /// Fails if a day cannot be read, or if the coordinator cannot be reached or refuses the request.
@@ -34,7 +34,7 @@ pub async fn run(args: DaysArgs) -> Result<(), CliError> {
     if args.csv { output::line(&csv(&usage.days)) } else { args.output.print(&usage, text) }
 }
 
-/// Shows what the clients of every organisation used, for system administrators.
+/// Shows the usage of every organisation's clients, for system administrators.
 ///
 /// # Errors
 /// Fails if a day cannot be read, or if the coordinator cannot be reached or refuses the request.

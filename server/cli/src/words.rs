@@ -16,7 +16,7 @@ where
     })
 }
 
-/// Parses a duration: a whole number with `s`, `m`, `h` or `d`, or of seconds. Returns it in seconds.
+/// Parses a duration: a whole number with `s`, `m`, `h` or `d`, or a number of seconds. Returns seconds.
 ///
 /// # Errors
 /// If the text is not a duration, or is longer than `seconds_max`.

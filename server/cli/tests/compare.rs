@@ -147,7 +147,7 @@ fn a_mistake_in_the_last_variant_is_told_before_the_first_one_runs() {
         ("fed_adam,slow.toml", "the variant `slow` has 1 fault\n\nfault: plan.batch_size: "),
         (
             "fed_adam,loss.toml",
-            "the variant `loss` measures the metric `loss`, and the task measures `accuracy`",
+            "the variant `loss` measures the metric `loss`, but the task measures `accuracy`",
         ),
         ("fed_adam,same.toml", "the variants `fed_adam` and `same` are the same task"),
         ("fed_adam,fed_adam.toml", "`fed_adam` and `fed_adam` would write to the same folder"),

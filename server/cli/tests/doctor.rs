@@ -87,7 +87,7 @@ impl Diagnosis {
         names.filter(|name| *name != "disk").collect()
     }
 
-    /// Asserts that exactly these checks failed, and that the exit status tells so.
+    /// Asserts that exactly these checks failed, and that the exit status shows a failure.
     fn failed(&self, checks: &[&str]) {
         assert_eq!(self.with("failed"), checks, "{:#}", self.report);
         assert_eq!(self.report["is_healthy"], checks.is_empty());
@@ -309,7 +309,7 @@ async fn a_coordinator_with_the_operators_certificate_is_asked() {
     diagnosis.failed(&[]);
     assert_eq!(diagnosis.verdict("coordinator_version"), "ok");
 
-    // Another certificate than the one that is served.
+    // A certificate other than the one that the coordinator serves.
     let (certificate, key) = operators_certificate();
     fs::write(folder.join("own.pem"), certificate).unwrap();
     fs::write(folder.join("own.key"), key).unwrap();

@@ -52,7 +52,7 @@ to = ["a@example.com"]
     let tested: Value = serde_json::from_str(&said).unwrap();
     assert!(tested[0]["error"].as_str().unwrap().contains("status 404"), "{tested}");
     assert_eq!(tested[1], json!({ "channel": "team", "kind": "email", "error": null }));
-    assert!(failed.contains("1 of 2 channels did not take the notice"), "{failed}");
+    assert!(failed.contains("1 of 2 channels did not deliver the notice"), "{failed}");
 
     let (code, _, failed) = run(&["--channel", "pager"]);
     assert_eq!(code, Some(1));

@@ -28,7 +28,10 @@ pub enum MakeError {
     #[error(transparent)]
     Noise(#[from] DrawError),
     /// The weights that the aggregator has kept with the newest version are damaged.
-    #[error("the {0} bytes that afl has kept with the newest version are not the weights of clients")]
+    #[error(
+        "the {0} bytes that afl has kept with the newest version are not the weights of clients; restore a backup, or create the \
+         task again"
+    )]
     MixtureWeights(usize),
     /// The coordinator could not compute on its own examples.
     #[error(transparent)]

@@ -10,7 +10,7 @@ pub enum GuideError {
     #[error("the coordinator could not predict its own examples: {0}")]
     Predict(#[from] EvaluateError),
     /// The clients' models predict something that is no target, for example because one of them has diverged.
-    #[error("the predictions of the clients' models are no targets: {0}")]
+    #[error("the predictions of the clients' models cannot be targets: {0}")]
     Targets(#[from] ExamplesError),
     /// The weights do not fit the model.
     #[error("the weights do not fit the model: {0}")]

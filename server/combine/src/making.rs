@@ -2,8 +2,8 @@
 //!
 //! There are two ways to compute the mean delta. If an update's factor depends on that update alone, the update was
 //! added to an exact sum while it arrived ([`crate::ingest::RoundSum`]). Otherwise the updates are read back from the
-//! round log, one range of parameters at a time for all updates. Memory then depends on the size of a tile, not on that
-//! of the model.
+//! round log, one range of parameters at a time for all updates. Memory then depends on the size of a tile, not on the
+//! size of the model.
 
 use std::sync::Arc;
 

@@ -173,7 +173,7 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Ends the step. `own_state` is what the component that combines updates keeps.
+    /// Ends the step. `own_state` is the new state of the component that combines updates.
     ///
     /// # Errors
     /// If the component or function that changes the model has failed.

@@ -18,7 +18,7 @@ pub struct Own {
     pub finalizer: Option<Part>,
 }
 
-/// Returns what a component gets to know about updates. `base_version` is the newest version.
+/// Returns the facts about updates that a component gets. `base_version` is the newest version.
 pub(super) fn facts(updates: &[AcceptedUpdate], attenuations: &[f64], base_version: u64) -> Vec<UpdateFacts> {
     let one = |(update, attenuation): (&AcceptedUpdate, &f64)| UpdateFacts {
         weight: update.weight,

@@ -88,8 +88,8 @@ impl PartPlaces {
     }
 }
 
-/// The check that an arriving update is of one part: its shares are zeros and one 1, and so are zeros the values that the part does not
-/// train. Otherwise a client could count more at a place than its weight allows.
+/// Checks that an arriving update is for one part: one share is 1 and the others are 0, and values that the part does
+/// not train are 0, too. Otherwise a client could count more at a place than its weight allows.
 #[derive(Debug)]
 pub struct PartCheck {
     places: PartPlaces,
@@ -199,7 +199,7 @@ mod tests {
         PartPlaces::of(&TrainingPlan { clusters: Some(Box::new(clusters)), ..plan() }, &schema).unwrap()
     }
 
-    /// Passes the mean in tiles of this length, and returns what each value changes by; `None` if it is kept.
+    /// Passes the mean in tiles of this length, and returns the change of each value; `None` if the value stays.
     fn steps(mean: &[f64], tile: usize) -> Vec<Option<f64>> {
         let places = places();
         let mut means = PartMeans::new(&places, &ValueGrid::default());
@@ -220,8 +220,8 @@ mod tests {
         steps
     }
 
-    /// Three updates of the weights 1, 1 and 2. The first two have trained cluster 1 and changed its values by 2 and 4 on average
-    /// 3, and the last one has trained cluster 2.
+    /// Three updates with the weights 1, 1 and 2. The first two have trained cluster 1 and changed its values by 2 and
+    /// 4, which is 3 on average. The last one has trained cluster 2.
     #[test]
     fn a_cluster_moves_by_the_mean_of_its_own_updates_in_tiles_of_any_length() {
         let mean = [0.5, 0.5, 1.0, -1.0, 1.5, 1.5, 1.5, 1.5, 4.0, 4.0, 4.0, 4.0];

@@ -85,7 +85,7 @@ impl From<StorageError> for Refusal {
                 ErrorCode::LastAdminKey,
                 "this is the last admin API key, and without it nobody could create keys; create another admin key first",
             ),
-            // Closing it has revoked the key of the request, which began before.
+            // The request began before the organisation was closed, which has revoked its key.
             StorageError::OrganisationClosed => Refusal::new(ErrorCode::ApiKeyInvalid, error.to_string()),
             StorageError::ClientRevoked => Refusal::new(ErrorCode::ClientRevoked, error.to_string()),
             StorageError::NameTaken(_) => Refusal::new(ErrorCode::NameTaken, error.to_string()),

@@ -67,7 +67,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Calls `visit` for each tile in order, as [`Rows::for_each_tile`] does, with what the combination makes of the rows.
+    /// Calls `visit` for each tile in order, as [`Rows::for_each_tile`] does, with the combined rows.
     ///
     /// # Errors
     /// Fails if the log cannot be read, or is shorter than the model.

@@ -51,7 +51,7 @@ export function at(milliseconds: number): string {
   return moment.format(milliseconds);
 }
 
-/** A time that is to come: without its date if it is less than a day away. */
+/** A future time: without its date if it is less than a day away. */
 export function soon(milliseconds: number, now: number): string {
   return milliseconds - now < 86_400_000 ? clock.format(milliseconds) : at(milliseconds);
 }

@@ -165,7 +165,7 @@ setInterval(() => {
   if (!document.hidden) for (const tick of tickers) tick();
 }, 1000);
 
-/** Returns what `read` says about the time. Reads it again every second while the page is visible, unless time stands still. */
+/** Returns the result of `read` for the current time. Calls `read` every second while the page is visible, unless `isStill`. */
 export function useTicking<T>(read: (now: number) => T, isStill = false): T {
   const [, redraw] = useState<T>();
   const latest = useRef(read);

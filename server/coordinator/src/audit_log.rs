@@ -66,7 +66,7 @@ impl Record {
     /// The action of an entry about older entries that retention removed.
     pub const PRUNE: &str = "audit.prune";
 
-    /// Returns the changes of an entry about removed entries. `last` is the last one that was removed.
+    /// Returns the changes of an entry about removed entries. `last` is the last removed entry.
     pub fn pruned(last: Head) -> Vec<Change> {
         let change = |what: &str, after| Change { what: what.to_owned(), before: None, after };
         let digest = last.digest.map(|digest| digest.to_string());
@@ -118,7 +118,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Returns a chain whose entries up to `removed` are not there any more. The next entry must follow it.
+    /// Returns a chain whose entries up to `removed` were removed. The next entry must follow `removed`.
     pub fn after(removed: Head) -> Self {
         Self { organisation_id: None, head: removed }
     }

@@ -1,4 +1,4 @@
-//! Organisations that share a coordinator: their quotas, and what they use.
+//! Organisations that share a coordinator: their quotas and their usage.
 
 use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Divides the waiting clients of a population among the tasks that want them, and tells the other clients when to come
-//! back.
+//! Divides the waiting clients of a population among the tasks that want them. The other clients get a time to check in
+//! again.
 //!
 //! The state is kept in memory only. A restart loses the credits of a few draws and the learned daily pattern of
 //! check-ins; new draws and check-ins rebuild them.
@@ -192,7 +192,7 @@ impl Crowds {
     pub fn offered(&self, organisation: OrganisationId, population: &PopulationName) -> Option<Artifact> {
         let crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
         let crowd = crowds.get(&(organisation, population.clone()))?;
-        // A process that has given up a population would offer the weights of before.
+        // A process that has given up a population would offer outdated weights.
         let told = crowd.told.as_ref().and_then(|told| told.offered);
         if crowd.wanting.is_empty() { told.or(crowd.offered) } else { crowd.offered }
     }

@@ -58,8 +58,8 @@ pub fn description(rounds: u32, cohort: u32, privacy: Option<PrivacyReport>) -> 
 /// The share of the cohort that must take part in a private masked sum. The noise is sized for this number of clients.
 const MASKED_COHORT_SHARE: f64 = 0.8;
 
-/// Makes the clients mask their updates. The means that compare single updates do not go with it. If the task is private, each
-/// client adds its share of the noise.
+/// Makes the clients mask their updates. The means that compare single updates cannot be combined with masks. If the
+/// task is private, each client adds its share of the noise.
 pub fn masked(mut description: TaskDescription) -> TaskDescription {
     if let PrivacyChoice::Central(central) = description.privacy {
         // The charge covers all rounds from the beginning, so they, and not the budget, end the task.

@@ -59,7 +59,7 @@ pub async fn check(
             Ok(blobs) => sample(&lookups(&store, blobs, is_deep).await, is_deep),
             Err(error) => Finding::failed(
                 SAMPLE,
-                format!("The database does not tell its blobs: {error}."),
+                format!("The database cannot list its blobs: {error}."),
                 "restore the database from a backup",
             ),
         },

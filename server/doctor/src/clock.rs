@@ -18,7 +18,7 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns by how many milliseconds the other clock is ahead; negative if it is behind, 0 if it can be the same.
+    /// Returns the milliseconds by which the other clock is ahead; negative if it is behind, 0 if it can be the same.
     fn ahead(self) -> i64 {
         let difference = |later: Timestamp, earlier: Timestamp| {
             i64::try_from(later.milliseconds_since(earlier)).unwrap_or(i64::MAX)

@@ -46,8 +46,8 @@ pub struct Settings {
     /// The number of devices that stay connected and wait for work. The default is half of the devices.
     #[arg(long, value_name = "M", value_parser = at_most(0, limits::CONNECTED_MAX))]
     pub connected: Option<u32>,
-    /// The number of check-ins per second that the other devices send together; `max` for as many as the coordinator
-    /// answers, and 0 for none.
+    /// The number of check-ins per second that the other devices send together. `max` sends as many as the coordinator
+    /// can answer, and 0 sends none.
     #[arg(long, default_value = "50", value_name = "R")]
     pub rate: Rate,
     /// The duration of the check-ins, in seconds.
@@ -88,7 +88,7 @@ pub struct Settings {
     /// The longest time for which a device that left stays away, in seconds.
     #[arg(long, default_value_t = 5, value_name = "S", value_parser = at_most(1, limits::AWAY_SECONDS_MAX))]
     pub away_seconds: u32,
-    /// The seed for all chances.
+    /// The seed for all random choices.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -127,8 +127,8 @@ impl Settings {
         (self.devices as usize).saturating_sub(self.connected())
     }
 
-    /// Checks what the flags say together. `connections_max` is the number of connections for
-    /// which the process has open files.
+    /// Checks that the flags fit each other. `connections_max` is the number of connections that the limit of open
+    /// files allows.
     ///
     /// # Errors
     /// [`LoadError`] says which flag to change.

@@ -41,7 +41,7 @@ impl Channel {
     /// Sends a notice once. Returns when the other side has taken it.
     ///
     /// # Errors
-    /// If the other side did not take it; then it may have arrived nevertheless.
+    /// If the other side did not confirm the notice, which may have arrived nevertheless.
     pub async fn send(&self, notice: &Notice, now: Timestamp) -> Result<(), DeliveryError> {
         match &self.way {
             Way::Webhook(webhook) => webhook.send(notice, now).await,

@@ -22,8 +22,8 @@ pub struct NotificationConfig {
     /// the address that the coordinator listens on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The time without a new version after which an active task counts as stalled, in hours. Raise it if a round of yours
-    /// takes longer than a day.
+    /// The time without a new version after which an active task counts as stalled, in hours. Raise it if your rounds
+    /// take longer than a day.
     pub stalled_hours: u64,
     /// Addresses that get a POST request.
     pub webhooks: Vec<WebhookConfig>,
@@ -46,7 +46,8 @@ pub struct WebhookConfig {
     /// The organisation whose notices go here.
     #[serde(default = "default_organisation")]
     pub organisation: String,
-    /// The events to tell: `task_completed`, `task_paused`, `task_stalled`, `budget_nearly_spent`. The default is all.
+    /// The events to report: `task_completed`, `task_paused`, `task_stalled`, `budget_nearly_spent`. The default is
+    /// all.
     #[serde(default = "all_events")]
     pub events: Vec<Event>,
     /// The body: `standard` for programs, `slack` for a chat.

@@ -14,7 +14,7 @@ impl NotificationConfigError {
     }
 }
 
-/// A channel did not take a notice.
+/// A channel could not deliver a notice.
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
     /// The server cannot be reached, or the connection failed.

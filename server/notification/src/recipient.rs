@@ -68,7 +68,7 @@ impl Recipient {
             while let Ok((socket, _)) = listener.accept().await {
                 let shared = accepting.clone();
                 tokio::spawn(async move {
-                    // A client that goes away ends its own conversation only.
+                    // A client that disconnects ends only its own connection.
                     let _ = if is_mail { mail(socket, &shared).await } else { web(socket, &shared).await };
                 });
             }

@@ -12,7 +12,7 @@ fn assignment(number: u8) -> AssignmentId {
     AssignmentId::from_random_bytes([number; 16])
 }
 
-/// Returns the bytes of an update that differ from those of every other one.
+/// Returns the bytes of an update, which differ for each `number`.
 fn update(number: u8, length: usize) -> Vec<u8> {
     (0..length).map(|index| (index % 251) as u8 ^ number).collect()
 }
@@ -73,7 +73,7 @@ async fn a_large_update_is_sent_in_pieces() {
     let bytes = update(7, (20 << 20) + 3);
     let place = put(&store, &log, 1, &bytes).await;
     assert_eq!((place.offset, place.bytes), (0, bytes.len() as u64));
-    // The copy replaces what the log has.
+    // The copy replaces the bytes in the log.
     log.open(round(), assignment(1)).unwrap().truncate(5).unwrap();
     store.fetch(&place, log.copy(round(), assignment(1)).unwrap()).await.unwrap();
     assert_eq!(content(&log, 1), bytes);

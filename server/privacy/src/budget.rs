@@ -101,7 +101,7 @@ budget_number!(
     SamplingRate, "sampling rate", "above 0 and at most 1", |value| value > 0.0 && value <= 1.0
 );
 
-/// The privacy unit: what the guarantee protects.
+/// The privacy unit, which the guarantee protects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {

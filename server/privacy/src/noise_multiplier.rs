@@ -12,7 +12,7 @@ pub const NOISE_MULTIPLIER_MIN: f64 = 1e-3;
 /// The largest accounted noise multiplier.
 pub const NOISE_MULTIPLIER_MAX: f64 = 1e9;
 
-/// The neighbouring relation (adjacency): which two runs must be hard to tell apart.
+/// The neighbouring relation (adjacency). It says which two runs must be hard to tell apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {

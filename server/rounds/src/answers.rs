@@ -7,8 +7,8 @@ use std::{
 
 use folkmoot_protocol::{ClientId, RoundId, TaskId, Timestamp};
 
-/// The milliseconds for which an answer holds although other clients have come or gone. Each fact wakes the drivers, and a
-/// selection must not run for each.
+/// The time, in milliseconds, for which an answer holds even if clients come or go. Each fact wakes the drivers, and a
+/// selection must not run each time.
 const ANSWER_MILLISECONDS: u64 = 1_000;
 
 /// The last answer of each task's own selection, in this process. Without it, the selection is asked again.

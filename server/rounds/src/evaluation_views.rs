@@ -15,7 +15,7 @@ const MISSING: &str = "Only loss and accuracy are known, because at least one cl
 /// examples.
 #[derive(Clone, Copy, Debug)]
 pub struct Disclosed {
-    /// Whether it may show exact counts of the clients' examples.
+    /// True if the API may show exact counts of the clients' examples.
     pub counts: bool,
     /// True if the API may show the measurements of the task's clients.
     pub measured: bool,
@@ -55,7 +55,7 @@ impl Disclosed {
         }
     }
 
-    /// Returns the predictions of each class. They are exact counts of examples, and withheld like these.
+    /// Returns the predictions of each class. They are exact counts of examples, and are withheld like other counts.
     pub fn classes(self, record: &EvaluationRecord) -> Option<ClassReport> {
         record.classes.clone().filter(|_| is_own(record) || (self.counts && self.measured))
     }

@@ -24,14 +24,14 @@ pub struct LastUses {
 }
 
 impl LastUses {
-    /// Notes that a valid key was used at `now`, unless the database knows of a use shortly before.
+    /// Notes that a valid key was used at `now`, unless the database already has a recent use.
     pub fn note_key(&self, key: &ApiKeyRecord, now: Timestamp) {
         if is_due(key.used_at, now) {
             lock(&self.keys).insert(key.id.clone(), now);
         }
     }
 
-    /// Notes that an open session was used at `now`, unless the database knows of a use shortly before.
+    /// Notes that an open session was used at `now`, unless the database already has a recent use.
     pub fn note_session(&self, session: &SessionRecord, now: Timestamp) {
         if is_due(session.used_at, now) {
             lock(&self.sessions).insert(session.id.clone(), now);

@@ -1,6 +1,6 @@
 //! Wake-ups, in this process and in the other coordinators that share its database.
 //!
-//! A signal may be lost, and nothing depends on it: whoever waits also looks at the database from time to time.
+//! A signal may be lost, and nothing depends on it: every waiter also reads the database from time to time.
 
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -68,7 +68,7 @@ impl Processes {
     pub fn drives(&self, id: &str, organisation: OrganisationId, population: &PopulationName) -> bool {
         let living = self.living.read().unwrap_or_else(PoisonError::into_inner);
         if !living.iter().any(|other| other == id) {
-            // Alone, or out of touch with the others: the leases decide.
+            // This coordinator is alone, or cannot reach the others: the leases decide.
             return true;
         }
         let weight = |id: &str| {

@@ -21,8 +21,9 @@ const BURST_SECONDS: f64 = 2.0;
 
 /// Counts what the clients of each organisation use, keeps them within its quotas, and lets organisations write in turn.
 ///
-/// The counts are in memory, and [`Tenants::settle`] stores them from time to time and learns what other processes
-/// counted. So a process that is killed loses the last counts, and a quota of bytes takes effect at the next settlement.
+/// The counts are in memory. [`Tenants::settle`] stores them from time to time, and reads the counts of other
+/// processes. So a process that is killed loses the last counts, and a quota of bytes takes effect at the next
+/// settlement.
 pub struct Tenants {
     turns: usize,
     of: Mutex<HashMap<OrganisationId, Tenant>>,
@@ -35,7 +36,7 @@ struct Tenant {
     bucket: Bucket,
     /// The usage on each day since the last settlement.
     used: BTreeMap<Day, Usage>,
-    /// The day of the last settlement, and what all processes had stored for it.
+    /// The day of the last settlement, and the usage that all processes had stored for that day.
     stored: Option<(Day, Usage)>,
 }
 
@@ -189,7 +190,7 @@ impl Tenant {
         *self.used.entry(day).or_default() += used;
     }
 
-    /// Returns what is known to be used on a day.
+    /// Returns the known usage of a day.
     fn of_day(&self, day: Day) -> Usage {
         let mut sum = self.used.get(&day).copied().unwrap_or_default();
         if let Some((of, stored)) = self.stored

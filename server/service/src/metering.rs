@@ -5,11 +5,11 @@ use folkmoot_rounds::{audit_retention, clock::Clock, coordinator::Coordinator};
 
 /// The time between two settlements.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// The time between two looks for old entries of audit logs.
+/// The interval at which old entries of audit logs are removed.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Stores what organisations use, and reads their quotas, every ten seconds until `closed`. Removes old entries of audit
-/// logs at the start and every hour.
+/// Stores the usage of organisations, and reads their quotas, every ten seconds until `closed`. Removes old entries of
+/// audit logs at the start and every hour.
 pub async fn run(
     coordinator: Arc<Coordinator>,
     clock: Clock,
@@ -29,7 +29,7 @@ pub async fn run(
     }
 }
 
-/// Stores what organisations used since the last time.
+/// Stores the usage of organisations since the last call.
 pub async fn settle(coordinator: &Coordinator, clock: &Clock) {
     if let Err(error) = coordinator.tenants.settle(&coordinator.storage, clock()).await {
         tracing::warn!(%error, "could not store what organisations use; the next attempt is in ten seconds");

@@ -22,7 +22,7 @@ const GATHER: Duration = Duration::from_millis(5);
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// The maximum number of ids in a message, so that it stays below the database's limit of 8,000 bytes.
 const IDS_MAX: usize = 150;
-/// The number of ids that are as long as the longest demand.
+/// The length of the longest demand, in ids.
 const DEMAND_IDS: usize = 10;
 
 /// The signals of one coordinator, gathered into one message.

@@ -64,7 +64,7 @@ pub(crate) fn client(metadata: Metadata, id: ClientId, secret: Option<ClientSecr
     OidcClient::from_provider_metadata(metadata, id, secret).set_auth_type(auth_type)
 }
 
-/// Returns how the coordinator authenticates at the token endpoint.
+/// Returns the coordinator's method of authentication at the token endpoint.
 pub(crate) fn auth_type(metadata: &Metadata) -> AuthType {
     let methods = metadata.token_endpoint_auth_methods_supported();
     let offers = |method| methods.is_some_and(|methods| methods.contains(&method));

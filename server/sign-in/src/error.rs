@@ -22,7 +22,7 @@ impl SignInConfigError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
     /// The provider cannot be reached, or its answer is unusable.
-    #[error("the identity provider cannot be used now: {0}")]
+    #[error("the identity provider cannot be used now: {0}; try again later")]
     Unavailable(String),
     /// The provider refused, or sent something that cannot be verified.
     #[error("the sign-in cannot be verified: {0}; start again")]

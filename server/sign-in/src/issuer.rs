@@ -125,7 +125,7 @@ impl Issuer {
         issuer
     }
 
-    /// Returns the claims of a right token for Ada, who is in the groups `staff` and `builders`.
+    /// Returns the claims of a valid token for Ada, who is in the groups `staff` and `builders`.
     pub fn claims(&self, nonce: &str, now: Timestamp) -> Value {
         json!({
             "iss": self.url,

@@ -25,11 +25,11 @@ const PAUSE_SECONDS: u64 = 5;
 /// The endpoints that OpenID Connect Discovery does not name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MoreEndpoints {
-    /// Where a person signs out (RP-Initiated Logout).
+    /// A person signs out here (RP-Initiated Logout).
     pub end_session_endpoint: Option<EndSessionUrl>,
-    /// Where a program begins a sign-in without a browser (RFC 8628).
+    /// A program begins a sign-in without a browser here (RFC 8628).
     pub device_authorization_endpoint: Option<DeviceAuthorizationUrl>,
-    /// Where the coordinator gives up a refresh token (RFC 7009).
+    /// The coordinator revokes a refresh token here (RFC 7009).
     pub revocation_endpoint: Option<RevocationUrl>,
 }
 

@@ -11,8 +11,7 @@ pub struct Person {
     pub name: String,
     /// The highest role of the person's groups.
     pub role: Role,
-    /// When the session ends at the latest: after the configured duration. Without a renewal, also when the ID token
-    /// expires.
+    /// The latest end of the session: after the configured duration or, without a renewal, when the ID token expires.
     pub expires_at: Timestamp,
     /// The next question to the provider; `None` if the provider gave no refresh token.
     pub renewal: Option<Renewal>,
@@ -21,7 +20,7 @@ pub struct Person {
 /// The next question to a provider for a person's groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renewal {
-    /// When to ask: after the configured interval, or when the ID token expires.
+    /// The time of the question: after the configured interval, or when the ID token expires.
     pub at: Timestamp,
     /// When the ID token expires. Until then, the provider confirms the person.
     pub confirmed_until: Timestamp,

@@ -1,9 +1,9 @@
-//! Columns as flags name them.
+//! Parses the columns in the flags of `folkmoot statistics prepare`.
 
 use folkmoot_data::schema::{MissingValue, TableColumn};
 use jiff::civil::Date;
 
-/// The day from which dates count.
+/// A date becomes the number of days since this day.
 const FIRST_DAY: Date = jiff::civil::date(1970, 1, 1);
 
 /// Parses `NAME=FROM..TO`: a column of numbers in this range.

@@ -4,10 +4,10 @@ use folkmoot_data::schema::{MissingValue, TableColumn, TableLabel, TableSchema};
 use folkmoot_engine::onnx::build::{StatisticsNumber, statistics};
 use serde::Serialize;
 
-/// The smallest share of gaps that is not the rounding of single precision.
+/// The smallest share of gaps that counts. A smaller share can come from rounding in single precision.
 const GAPS_MIN: f64 = 1e-5;
 
-/// The smallest deviation, as a share of the range, that is not the rounding of single precision.
+/// The smallest valid deviation, as a share of the range. A smaller one can come from rounding in single precision.
 const DEVIATION_MIN: f64 = 2e-3;
 
 /// The places of the statistics of a schema.
@@ -28,7 +28,7 @@ pub enum ColumnReport {
         name: String,
         /// True for dates.
         is_date: bool,
-        /// The range of the histogram. Values outside count as its ends.
+        /// The range of the histogram. A value outside counts as the nearest end of the range.
         range: [f64; 2],
         /// The share of rows with a gap, 0 to 1.
         gap_share: f64,
@@ -68,8 +68,8 @@ impl<'a> Layout<'a> {
         Self { schema, bins, numbers, categories }
     }
 
-    /// Returns the places in a model with this many statistics; `None` if the schema is not one of statistics, or does not
-    /// fit.
+    /// Returns the places in a model with this many statistics. `None` if the schema is not for statistics, or does not
+    /// fit the number.
     pub fn of_count(schema: &'a TableSchema, count: usize) -> Option<Self> {
         let marks_gaps = |column: &TableColumn| match column {
             TableColumn::Number { missing, .. } | TableColumn::Date { missing, .. } => {
@@ -146,7 +146,7 @@ fn of_number(
     [present, mean, square]: [f64; 3],
     bins: &[f64],
 ) -> ColumnReport {
-    // Noise can leave nothing of a column with few rows.
+    // With noise, the share of values can be 0 in a column with few values.
     let of_present = |value: f64| (present > 0.0).then(|| value / present);
     let unit_mean = of_present(mean);
     let variance = of_present(square).zip(unit_mean).map(|(square, mean)| (square - mean * mean).max(0.0));
@@ -157,7 +157,7 @@ fn of_number(
         is_date,
         range: [from, from + width],
         gap_share: (1.0 - present).max(0.0),
-        // Noise could carry the mean out of the range.
+        // With noise, the mean could be outside the range.
         mean: unit_mean.map(|mean| from + width * mean.min(1.0)),
         deviation: variance.map(|variance| width * variance.sqrt()),
         median: median(&histogram).map(|median| from + width * median),

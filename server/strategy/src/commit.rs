@@ -83,7 +83,7 @@ pub struct ClientFacts {
     pub milliseconds: Option<u64>,
 }
 
-/// Returns the places of clients, which must be below `count` and all different; or else the first one that is not.
+/// Returns the places of clients if all are below `count` and different, or else the first place that is not.
 pub fn different_places(places: impl Iterator<Item = u64>, count: usize) -> Result<Vec<usize>, u64> {
     let mut seen = BTreeSet::new();
     let check = |place: u64| {

@@ -35,7 +35,7 @@ pub enum StrategyError {
     },
     /// The component used all of its fuel.
     #[error(
-        "the component's function `{function}` used the last of fuel_max = {fuel_max} instructions; raise fuel_max, or do less"
+        "the component's function `{function}` used all of its fuel_max = {fuel_max} instructions; raise fuel_max, or do less"
     )]
     OutOfFuel {
         /// The function.

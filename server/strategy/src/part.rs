@@ -23,9 +23,9 @@ impl Part {
         }
     }
 
-    /// Puts the clients of a draw in an order of preference. `state` is what the last draw has kept, or empty. Functions keep their
-    /// state themselves, by the number of the draw, which is kept for them. So a draw that is repeated after a crash begins from the same
-    /// state.
+    /// Puts the clients of a draw in an order of preference. `state` is the state after the last draw, or empty.
+    /// Functions keep their state themselves, by the number of the draw; for them, `state` is this number. So a draw
+    /// that is repeated after a crash begins from the same state.
     ///
     /// # Errors
     /// If the component or the function fails, or returns something else.

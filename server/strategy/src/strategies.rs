@@ -10,7 +10,7 @@ use super::{Compiled, FUNCTIONS, Functions, StrategyError};
 /// The maximum number of compiled components in memory.
 const KEPT: usize = 16;
 
-/// Compiled components by digest. The one that was used least recently is dropped first.
+/// Compiled components by digest. The least recently used one is dropped first.
 #[derive(Default)]
 pub struct Strategies {
     kept: Mutex<VecDeque<(BlobDigest, Arc<Compiled>)>>,
@@ -57,7 +57,7 @@ impl Strategies {
         Ok(compiled)
     }
 
-    /// Keeps a compiled component, in place of the one that was used least recently if there are too many.
+    /// Keeps a compiled component. If there are too many, drops the least recently used one.
     pub fn keep(&self, digest: BlobDigest, compiled: Arc<Compiled>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(one, _)| *one != digest);

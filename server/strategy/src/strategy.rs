@@ -36,7 +36,7 @@ impl Strategy {
         }
     }
 
-    /// Puts the clients of a draw in an order of preference. `state` is what the last draw has kept, or empty.
+    /// Puts the clients of a draw in an order of preference. `state` is the state after the last draw, or empty.
     ///
     /// # Errors
     /// If the component fails, or returns a client that does not wait.

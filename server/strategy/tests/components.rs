@@ -190,7 +190,7 @@ fn a_step_that_misbehaves_leaves_the_tile_as_it_was() {
         ("nan", "returned NaN as weight 1"),
         ("slots", "returned 0 lists of kept values"),
         ("kept", "too short, too long or not finite"),
-        ("loop", "used the last of fuel_max = 20000000"),
+        ("loop", "used all of its fuel_max = 20000000"),
         ("panic", "failed: "),
     ] {
         let mut finalization = strange(&format!("advance:{way}")).finalize(&commit).unwrap();

@@ -83,7 +83,7 @@ fn wrong_draws_are_refused() {
         ("select:twice", "returned the client 2 twice; it must return different numbers below 3"),
         ("select:stranger", "returned the client 3; it must return different numbers below 3"),
         ("select:state", "returned a state of 1048577 bytes; it must return at most 1048576"),
-        ("select:loop", "used the last of fuel_max = 20000000 instructions"),
+        ("select:loop", "used all of its fuel_max = 20000000 instructions"),
         ("select:memory", "wants more memory than memory_mib_max = 8"),
         ("select:panic", "function `select` failed: "),
         ("select:error", "function `select` returned an error: nothing works"),

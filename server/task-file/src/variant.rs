@@ -14,7 +14,8 @@ use super::{
 /// The sections whose kinds are names of variants.
 const SECTIONS: [&str; 4] = ["finalizer", "aggregator", "scheduling", "selection"];
 
-/// The finalizers that need a plain mean of all updates, which the default aggregator is not, or go with it more easily.
+/// The finalizers that need a plain mean of all updates, or are usually combined with one. The default aggregator
+/// is no plain mean.
 pub(super) const OF_PLAIN_MEANS: [&str; 6] = ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm", "l_bfgs"];
 
 /// The name of the variant with a proximal term.
@@ -58,13 +59,13 @@ pub enum Variant {
         /// The coefficient mu.
         mu: Value,
     },
-    /// A model of its own for each client, which it trains for as many epochs as the shared one (Ditto, Li et al. 2021).
+    /// Each client also trains a model of its own, for as many epochs as the shared one (Ditto, Li et al. 2021).
     Ditto {
         /// The coefficient lambda.
         lambda: Value,
     },
-    /// A model of its own for each client, trained in the same steps as the shared one (pFedMe, T Dinh et al. 2020; APFL, Deng et
-    /// al. 2020).
+    /// Each client also trains a model of its own, in the same steps as the shared one (pFedMe, T Dinh et al. 2020;
+    /// APFL, Deng et al. 2020).
     OwnBeside {
         /// The key of `plan.personal_training`.
         kind: &'static str,
@@ -99,7 +100,7 @@ impl Variant {
     /// Returns the variant with this name: the kind of a finalizer, an aggregator, a scheduling policy or a selection
     /// policy, or `fed_prox`, `ditto`, `p_fed_me`, `apfl` or `ifca`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
     ///
-    /// A kind with a single required setting takes its value after a colon, for example `krum:0.2`, and so does
+    /// A kind with a single required setting takes its value after a colon, for example `krum:0.2`, and so do
     /// `fed_prox`, `ditto`, `p_fed_me`, `apfl` and `ifca`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
     ///
     /// # Errors
@@ -197,7 +198,7 @@ fn nested<const DEPTH: usize>(keys: [&str; DEPTH], value: Value) -> Table {
         .fold(Table::from_iter(last), |below, key| Table::from_iter([(key.to_owned(), Value::Table(below))]))
 }
 
-/// Lists the kinds of all sections that a name can be enough for, each with its section. A component needs its file.
+/// Lists the kinds of all sections except components, each with its section. A component needs a file.
 fn all_kinds() -> impl Iterator<Item = (&'static str, &'static Kind)> {
     SECTIONS.into_iter().flat_map(|section| {
         let kinds = match shape::task().key(section).map(|key| &key.form) {

@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
             (Form::Words(words), DeValue::String(word)) => self.word(words, path, value.span(), word),
             (Form::Words(words), DeValue::Table(entries)) => self.word_table(words, path, at, entries),
             (Form::Either(forms), given) => {
-                // The first form wins among those that have as many of the given keys.
+                // Among forms with the same number of the given keys, the first one wins.
                 let taking = forms.iter().rev().filter(|form| takes(form, given));
                 match taking.max_by_key(|form| known_keys(form, given)) {
                     Some(form) => self.form(form, path, at, value),

@@ -19,7 +19,7 @@ use tracing_subscriber::{Layer, layer::Context, registry::LookupSpan};
 const LINES_MAX: usize = 500;
 /// The maximum number of characters that are kept of each field.
 const CHARS_MAX: usize = 1_000;
-/// The field of a span that its lines get too.
+/// The field of a span that is also kept with the log lines in the span.
 const REQUEST_ID: &str = "request_id";
 
 static LINES: Mutex<VecDeque<LogLineView>> = Mutex::new(VecDeque::new());

@@ -13,7 +13,7 @@ use crate::{UnmaskError, transcripts::Known};
 pub(crate) enum Fault {
     /// The member has opened a share that does not match its commitment.
     WrongOpening,
-    /// The member has sent shares that its neighbours cannot read. More of them say so than can lie.
+    /// The member has sent shares that its neighbours cannot read. More neighbours accuse it than may collude.
     UnreadableShares,
     /// The member has shared a secret that it had not committed to.
     FalseSecret,

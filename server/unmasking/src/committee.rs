@@ -101,7 +101,7 @@ pub enum AskError {
         /// The reason.
         detail: String,
     },
-    /// The answer is not what was asked for.
+    /// The answer does not fit the request.
     #[error("the member's answer is invalid: {0}")]
     Invalid(String),
 }
@@ -125,7 +125,7 @@ pub enum CommitteeSumError {
     /// More members than may collude cannot read what these clients encrypted for them.
     #[error("{} clients have encrypted their masks so that the committee cannot read them", .0.len())]
     Accused(Vec<AssignmentId>),
-    /// The coordinator could not read what it must send to the committee.
+    /// The coordinator could not read the data for the committee.
     #[error("the updates for the committee cannot be read: {0}")]
     Inputs(String),
 }
@@ -154,8 +154,8 @@ pub fn committee_faults(committee: &dyn Committee, description: &TaskDescription
     unknown.map(fault).collect()
 }
 
-/// Returns what the committee of these terms must know of a round. `plan` is the plan's text, and `accepted` are the clients in the
-/// sum, by ascending assignment id.
+/// Returns the facts about a round that the committee of these terms needs. `plan` is the plan's text, and `accepted`
+/// are the clients in the sum, by ascending assignment id.
 ///
 /// # Errors
 /// [`RoundLogError`] if an update cannot be read.
@@ -200,9 +200,10 @@ impl<'a> CommitteeSum<'a> {
         Self { committee, terms, context, ring, missing: BTreeMap::new() }
     }
 
-    /// Returns the sum of the masks of all clients in `round`. First every member checks what it got; a member that cannot read
-    /// all of it takes no part. If the coordinator may be malicious, the others then sign the list of clients. Each mask is
-    /// summed by one member that holds it, or by another one if that fails.
+    /// Returns the sum of the masks of all clients in `round`. First, every member checks its messages; a member that
+    /// cannot read all of them takes no part. If the coordinator may be malicious, the others then sign the list of
+    /// clients. Each mask is summed by one of the members that hold it. If this member fails, another one sums the
+    /// mask.
     ///
     /// # Errors
     /// [`CommitteeSumError`] if too few members answer, or clients have spoiled the round.

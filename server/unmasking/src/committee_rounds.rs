@@ -10,8 +10,8 @@ use crate::{CommitteeSumError, MaskSums};
 /// The time after which a committee that did not answer is asked again, in milliseconds.
 const AGAIN_MILLISECONDS: u64 = 5_000;
 
-/// The rounds whose masks a committee sums. The sum can take long, so it is asked for in the background, and the driver looks
-/// whether it is there. After a restart, the committee is asked again; it answers the same.
+/// The rounds whose masks a committee sums. The sum can take long, so a background task asks for it, and the driver
+/// checks whether it has arrived. After a restart, the committee is asked again; it answers the same.
 #[derive(Default)]
 pub struct CommitteeRounds {
     rounds: Arc<Mutex<BTreeMap<RoundId, Progress>>>,
@@ -24,13 +24,13 @@ pub enum Progress {
     Asking,
     /// The masks.
     Found(Arc<MaskSums>),
-    /// The committee did not answer. The time is the one at which the driver first saw this.
+    /// The committee did not answer. The time is when the driver first noticed this.
     Failed(CommitteeSumError, Option<Timestamp>),
 }
 
 impl CommitteeRounds {
-    /// Returns what is known of a round. If nothing is known, asks with `ask`, and calls `tell` when that has ended. If the
-    /// committee did not answer, asks again some time later, unless this was the last attempt.
+    /// Returns the state of a round. If there is none, asks the committee with `ask`, and calls `tell` when `ask` has
+    /// ended. If the committee did not answer, asks again some time later, unless this was the last attempt.
     pub fn of(
         &self,
         round: RoundId,
@@ -92,7 +92,7 @@ mod tests {
         CommitteeSumError::Missing(Vec::new())
     }
 
-    /// Looks until the question has an answer. The committee answers at once, but a slow one could take any time.
+    /// Polls until the question has an answer. The committee answers at once, but a slow one could take any time.
     async fn look(
         rounds: &CommitteeRounds,
         seconds: u64,
@@ -120,7 +120,7 @@ mod tests {
             Progress::Failed(error, at) => (error, at.map(|at| at.0 / 1000)),
             other => panic!("{other:?}"),
         };
-        // The question may have begun long before: its end counts, as far as the driver sees it.
+        // The question may have begun long before. The recorded time is that at which the driver notices its end.
         assert_eq!(failed_at(look(&rounds, 100, false, Err(missing())).await), (missing(), Some(100)));
         assert_eq!(failed_at(look(&rounds, 104, false, sums()).await), (missing(), Some(100)));
         assert_eq!(

@@ -121,7 +121,7 @@ pub fn masked_bytes(ring: Ring, parameter_count: u64) -> u64 {
     (MASKED_HEADER_BYTES + 8 * EXTRAS) as u64 + packed_bytes(ring, parameter_count)
 }
 
-/// Returns the bytes that follow a masked update: what the client encrypted for a committee.
+/// Returns the bytes that follow a masked update: the seeds that the client encrypted for a committee.
 ///
 /// # Errors
 /// [`RoundLogError`] if the update cannot be read, or is too short.

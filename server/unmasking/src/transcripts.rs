@@ -57,7 +57,7 @@ impl Transcripts {
         self.read.fetch_add(messages as u64, Ordering::Relaxed);
     }
 
-    /// Returns what is known of a round. Forgets the round that was not used for longest if there are too many.
+    /// Returns the state of a round. If there are too many rounds, forgets the least recently used one.
     pub(crate) fn of(&self, round: RoundId) -> Arc<Known> {
         let mut rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
         let found = rounds.iter().position(|(id, _)| *id == round).and_then(|place| rounds.remove(place));

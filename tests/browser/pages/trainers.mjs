@@ -77,7 +77,7 @@ globalThis.trainers = {
       return { ...one, weights: work.weights };
     },
   },
-  /** Trains until it is asked for what it has. */
+  /** Trains until the client asks for a partial update. */
   untilAsked: {
     exampleCount: () => 20,
     train: async (work) => {

@@ -71,9 +71,9 @@ async function write(folder, files) {
 }
 
 /**
- * The ways to serve an app, by name. Each gets the app's folder and returns the served origin, and `close`. None has
- * settings besides what to build and where to put it. Not every bundler finds the worker; `options` are then those that
- * the guide tells the app to use.
+ * The ways to serve an app, by name. Each gets the app's folder and returns the served origin, and `close`. The only
+ * settings of a bundler are its input and its output. If a bundler does not find the worker, `options` are the options
+ * that the guide gives for this case.
  */
 export const BUNDLERS = {
   'the development server of Vite': (folder) => develop(vite, folder),

@@ -1,4 +1,4 @@
-/** Starts the members of a committee, and tells a coordinator where they are. */
+/** Starts the members of a committee, and configures a coordinator with their addresses. */
 
 import { spawn } from 'node:child_process';
 

@@ -60,7 +60,7 @@ export function natives(coordinator, token, count, name = 'native') {
 /** Returns the accessibility faults that axe-core finds. */
 export async function violations(page) {
   await page.evaluate(axe);
-  // A colour on its way to another has a contrast of its own.
+  // During a transition, a colour has neither the old nor the new contrast.
   await page.evaluate(() => {
     const ends = (one) => one.effect.getComputedTiming().endTime < Infinity;
     document

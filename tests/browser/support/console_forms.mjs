@@ -53,7 +53,7 @@ rounds = ${rounds}
 ${extra}`;
 }
 
-/** Brings a model whose weights are in a second file: without that file, with a part of it, and with all of it. */
+/** Uploads a model whose weights are in a second file: without this file, with a part of it, and with the whole file. */
 export async function bringWithDataFile(page) {
   const [model, data] = ['two_files.onnx', 'two_files.onnx.data'].map((name) => `${root}tests/engine/exported/${name}`);
   const bring = (files) => page.getByLabel('ONNX file').setInputFiles(files);

@@ -40,7 +40,7 @@ export class Lines {
     });
     try {
       for (;;) {
-        // A line that comes while the probe runs may tell of something that the probe has not seen.
+        // A line that arrives while the probe runs may report an event that the probe has not seen.
         const next = this.next;
         const found = await probe();
         if (found !== null) {

@@ -109,7 +109,7 @@ async fn no_request_fails_while_every_process_is_replaced() {
     for _ in 0..CLIENTS {
         clients.spawn(StrictClient::enrolled(&cluster, &ledger, &requests).await.run());
     }
-    // One more client, without which no round reaches its goal. Its upload is in progress while its process drains.
+    // One more client, which every round needs to reach its goal. Its upload is in progress while its process drains.
     let slow = RawClient::enrolled(&cluster.endpoint, &cluster.task.token).await;
 
     for number in 0..PROCESSES {

@@ -62,7 +62,7 @@ impl Member {
         format!("/v1/assignments/{}/secure", self.id())
     }
 
-    /// Sends a message, whatever it says.
+    /// Sends a message, even an invalid one.
     pub async fn send(&self, message: &SecureMessage) -> Answer {
         self.client.send(&self.client.message(&self.path(), message)).await
     }

@@ -15,7 +15,7 @@ pub enum Event {
     ClientMeets { client: usize, incarnation: u32, event: SessionEvent },
     /// A client gets the response to a request of secure aggregation, if it still waits for this one.
     ClientSecures { client: usize, incarnation: u32, number: u64, answer: Secured },
-    /// A client's alarm goes off, if it was not set again.
+    /// A client's alarm rings, unless the client has set another one since.
     AlarmRings { client: usize, alarm: u64 },
     /// A request arrives at the coordinator.
     RequestArrives { message: Message },

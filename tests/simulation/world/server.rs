@@ -122,7 +122,7 @@ impl World {
         Ok(())
     }
 
-    /// Removes the bytes from the log that a disk may lose in a power loss: those that no response has acknowledged.
+    /// Removes the bytes from the log that a power loss may destroy: the bytes that no response has acknowledged.
     async fn lose_power(&mut self) -> Holds {
         let log = RoundLog::local(&self.server.folder).map_err(disk)?;
         for round in log.rounds().map_err(disk)? {

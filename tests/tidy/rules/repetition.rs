@@ -34,7 +34,7 @@ type Runs<'a> = BTreeMap<[&'a str; 2], Run>;
 #[derive(Debug)]
 struct Entry {
     files: Vec<String>,
-    /// The length of the longest run, so that it cannot grow unnoticed. 0 for files that are only alike.
+    /// The length of the longest run, so that it cannot grow unnoticed. 0 for files that are only similar.
     lines: usize,
     reason: String,
 }

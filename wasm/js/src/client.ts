@@ -321,7 +321,7 @@ export class Client {
     });
   }
 
-  /** Returns the number of examples available for training. If the app's own function fails, there are none. */
+  /** Returns the number of examples available for training. If the app's own function fails, returns 0. */
   private async exampleCount(): Promise<number> {
     if (this.options.trainer === null) {
       return this.parts.examples.count();

@@ -149,7 +149,7 @@ function otherPromises(statement: Statement, assignment: Assignment): string | n
   }
   const { cohort_min: cohort = 0, protection_level: level = 'none' } = assignment;
   if (cohort < plan.cohort_min) {
-    return `a version may combine ${cohort} updates, but ${plan.cohort_min} are signed`;
+    return `the smallest cohort is ${cohort}, but ${plan.cohort_min} is signed`;
   }
   const wanted = LEVELS.indexOf(plan.protection_level);
   return wanted >= 0 && LEVELS.indexOf(level) >= wanted ? null : `the protection is ${level}, but ${plan.protection_level} is signed`;

@@ -1,4 +1,4 @@
-/** Secure aggregation: performs what the module `masks` decides, as `client-sdk/src/client/exchange.rs` does natively. */
+/** Secure aggregation: performs the orders of the module `masks`, as `client-sdk/src/client/exchange.rs` does natively. */
 
 import { AnswerError, type Assignment, answerOf, type RunnerHost } from './effects.js';
 import { loadMasks } from './engine.js';

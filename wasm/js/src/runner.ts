@@ -67,7 +67,7 @@ export class Runner {
     this.session.free();
   }
 
-  /** Gives up the assignment, tells the coordinator within a time limit, and ends the run. */
+  /** Gives up the assignment, notifies the coordinator within a time limit, and ends the run. */
   stop(): void {
     this.stopping.abort();
     this.work.endPrefetch();

@@ -225,8 +225,8 @@ export interface ModelUpdate {
 }
 
 /**
- * The events of a client: `client.on(name, listener)`. Their fields are in camelCase. Codes, such as a `reason`, are those
- * of the coordinator, in snake_case.
+ * The events of a client: `client.on(name, listener)`. Their fields are in camelCase. Codes, such as a `reason`, are in
+ * snake_case, as the coordinator writes them.
  */
 export interface ClientEvents {
   enrolled: { clientId: string; population: string };

@@ -92,7 +92,7 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
   }
 }
 
-/** Lets the app's own loop do the work. Returns null if it has none, or leaves an evaluation to the engine. */
+/** Lets the app's own loop do the work. Returns null if there is no such loop, or if it leaves an evaluation to the engine. */
 async function ownWork(
   { loop, pace, budget }: WorkHost,
   assignment: Assignment,

@@ -46,10 +46,9 @@ export async function forgetAllBut(storage: Storage, kept: string | null): Promi
 }
 
 /**
- * Makes the residual and the control variate of an accepted update those of their task, and so the personal tensors of a
- * training that was sent. If it is unknown whether the update was accepted, deletes the task's residual, because parts of
- * the update may have arrived.
- * Calling it again has no effect.
+ * Stores the residual and the control variate of an accepted update as the task's, and the personal tensors of a
+ * training whose update was sent. If it is unknown whether the update was accepted, deletes the task's residual,
+ * because parts of the update may have arrived. Calling it again has no effect.
  */
 export async function settleMemories(storage: Storage, assignmentId: string, wasAccepted: boolean | null): Promise<void> {
   if (wasAccepted === false) {
@@ -132,7 +131,7 @@ export async function loadMemory(storage: Storage, task: string): Promise<Uint8A
   return (await storage.get<Memory>('memories', task))?.bytes;
 }
 
-/** Returns the own tensors of a task: those that this client trains for itself, and its control variate. */
+/** Returns the own tensors of a task: the tensors that only this client keeps, and its control variate. */
 export function loadOwn(storage: Storage, task: string): Promise<Memory | undefined> {
   return storage.get<Memory>('memories', task + OWN.suffix);
 }

@@ -19,7 +19,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header of a PNG or JPEG image. Width and height are those of the upright image.
+    /// Reads the header of a PNG or JPEG image. Returns the width and the height of the upright image.
     pub(super) fn read(content: &[u8], limits: &Limits) -> Result<Self, Fault> {
         let mut decoder = open(content, limits)?;
         let ((width, height), is_grey) = (decoder.dimensions(), !decoder.color_type().has_color());
@@ -127,7 +127,7 @@ fn open<'a>(content: &'a [u8], limits: &Limits) -> Result<impl ImageDecoder + 'a
     Ok(decoder)
 }
 
-/// Returns the orientation in the EXIF data. A damaged entry says nothing about the pixels.
+/// Returns the orientation in the EXIF data. Ignores a damaged entry, because the pixels may still be valid.
 fn orientation(decoder: &mut impl ImageDecoder) -> Orientation {
     decoder.orientation().unwrap_or(Orientation::NoTransforms)
 }

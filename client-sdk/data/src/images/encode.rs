@@ -17,7 +17,7 @@ type Channel = ImageBuffer<Luma<f32>, Vec<f32>>;
 /// Appends the features of an image: converted to the schema's channels, resized, and scaled.
 ///
 /// The filter is a triangle as wide as the step between pixels, so it blends all pixels of a larger image. It is the
-/// antialiased bilinear filter of Pillow and torchvision. The arithmetic is that of f32, the same on every machine.
+/// antialiased bilinear filter of Pillow and torchvision. It computes in f32, with the same result on every machine.
 pub(super) fn push(image: Image, schema: &ImageSchema, features: &mut Vec<f32>) {
     let (width, height) = (image.width, image.height);
     for (number, samples) in channels(image.channels, schema.grey).into_iter().enumerate() {
@@ -93,7 +93,7 @@ fn resized(channel: Channel, width: u64, height: u64) -> Channel {
         true => channel,
         false => resize(&channel, width, height, FilterType::Triangle),
     };
-    // The library changes the height first. A wide image must not become wide and high in between.
+    // The library resizes the height first, which could make a wide image huge. So a growing height is resized last.
     let channel = match height > channel.height() {
         true => {
             let rows = channel.height();

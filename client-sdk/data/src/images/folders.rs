@@ -13,7 +13,8 @@ pub(super) struct Class {
     pub(super) images: Vec<PathBuf>,
 }
 
-/// Returns the classes in the order of their numbers without a schema: by value if all names are integers, else by name.
+/// Returns the classes in the order in which they are numbered without a schema: by value if all names are integers,
+/// else by name.
 pub(super) fn classes(path: &Path, limits: &Limits) -> Result<Vec<Class>, DataError> {
     if !path.is_dir() {
         let fault = Fault::new(

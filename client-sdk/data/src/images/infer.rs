@@ -15,9 +15,10 @@ use crate::{DataError, Fault, Limits, file, moments::Moments};
 /// Options for deriving a schema from images.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImageInferOptions {
-    /// The width and the height after resizing, in pixels; by default those of the images, which must then agree.
+    /// The width and the height after resizing, in pixels. By default, images keep their size, which must be the same
+    /// for all.
     pub size: Option<(u32, u32)>,
-    /// True for one channel, also if images are in colour. Without it, the schema has one channel if all images are grey.
+    /// True for one channel, also if images are in colour. If false, the schema has one channel if all images are grey.
     pub grey: bool,
     /// The treatment of images with other proportions.
     pub fit: ImageFit,
@@ -28,7 +29,7 @@ pub struct ImageInferOptions {
 /// A schema, and a summary of the images.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InferredImages {
-    /// The schema. It has one class for each folder, in the order of their numbers without a schema.
+    /// The schema. It has one class for each folder, in the order in which classes are numbered without a schema.
     pub schema: ImageSchema,
     /// The number of images that were read.
     pub image_count: u64,
@@ -56,7 +57,7 @@ pub fn infer(path: &Path, options: &ImageInferOptions) -> Result<InferredImages,
         let (first_width, first_height) = *size.get_or_insert((width, height));
         if options.size.is_none() && (width, height) != (first_width, first_height) {
             let reason = format!(
-                "is {width} × {height} pixels, and images before it are {first_width} × {first_height}"
+                "is {width} × {height} pixels, but earlier images are {first_width} × {first_height}"
             );
             let remedy = "choose the size that the model accepts with --width and --height";
             return Err(DataError::invalid(path, Fault::new(reason, remedy)));
@@ -91,7 +92,7 @@ fn without_padding(fit: ImageFit) -> ImageFit {
     if fit == ImageFit::Pad { ImageFit::Stretch } else { fit }
 }
 
-/// Rounds to four digits after the point, which are more than pixels have. A deviation stays above 0.
+/// Rounds to four digits after the point, a finer step than that of 8-bit pixels. A deviation stays above 0.
 fn rounded((mean, deviation): (f64, f64)) -> (f64, f64) {
     let round = |value: f64| (value * 1e4).round() / 1e4;
     (round(mean), round(deviation).max(1e-4))

@@ -15,7 +15,7 @@ pub use infer::{ImageInferOptions, InferredImages, infer};
 
 use crate::{DataError, Fault, Limits, ReadOptions, content::Content, file};
 
-/// Reads the images: by the schema of the options, or else as they are.
+/// Reads the images by the schema in the options. Without a schema, reads them as they are.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataError> {
     let classes = classes(path, &options.limits)?;
     match &options.schema {
@@ -27,7 +27,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataEr
 /// Returns the number of images in the folders of classes, without reading them.
 ///
 /// # Errors
-/// [`DataError`] if a folder cannot be read, is empty, or contains other files than images.
+/// [`DataError`] if a folder cannot be read, is empty, or contains files other than images.
 pub fn count(path: &Path, limits: &Limits) -> Result<u64, DataError> {
     Ok(image_count(&classes(path, limits)?))
 }
@@ -36,7 +36,7 @@ fn image_count(classes: &[Class]) -> u64 {
     classes.iter().map(|class| class.images.len() as u64).sum()
 }
 
-/// Reads images as the schema says. Classes have the numbers of their names in the schema.
+/// Reads images as the schema says. The position of a class's name in the schema is the number of the class.
 fn read_by(
     schema: &ImageSchema,
     path: &Path,

@@ -195,7 +195,7 @@ fn resizing_agrees_with_pillow() {
     }
 }
 
-/// The widest image that the limit allows, as high as the schema asks, would need 268 GB on the way.
+/// If the height grew to that of the schema first, the widest image that the limit allows would need 268 GB.
 #[test]
 fn proportions_cost_no_memory() {
     let wide = png(GrayImage::new(1 << 22, 1));
@@ -238,7 +238,7 @@ fn a_schema_is_derived_and_scales_its_own_images() {
     assert!(mean.abs() < 1e-3 && (square - 1.0).abs() < 1e-3, "{features:?}");
     fs::write(folder.path().join("10/2.png"), row(&[0])).unwrap();
     let text = infer(folder.path(), &ImageInferOptions::default()).unwrap_err().to_string();
-    assert!(text.contains("2.png: is 1 × 1 pixels, and images before it are 2 × 1; "), "{text}");
+    assert!(text.contains("2.png: is 1 × 1 pixels, but earlier images are 2 × 1; "), "{text}");
     let options = ImageInferOptions { size: Some((1, 1)), ..ImageInferOptions::default() };
     assert_eq!(infer(folder.path(), &options).unwrap().image_count, 3);
 }

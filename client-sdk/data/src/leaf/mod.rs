@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Content, DataEr
     Ok(rows.into_content())
 }
 
-/// Returns the error that the rows kept or, if they kept none, the JSON parser's error.
+/// Returns the error that the rows have stored, or else the error of the JSON parser.
 fn refused(rows: &mut Rows<'_>, file: &Path, error: &serde_json::Error) -> DataError {
     if let Some(refusal) = rows.take_refusal() {
         return match refusal {

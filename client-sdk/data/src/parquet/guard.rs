@@ -28,7 +28,7 @@ const DATA_V2_VALUES: [i16; 2] = [8, 1];
 
 /// Checks the file's metadata.
 pub(super) fn check_footer(content: &[u8]) -> Result<(), Fault> {
-    let foreign = || Fault::damaged("is not a Parquet file: it does not end like one");
+    let foreign = || Fault::damaged("is not a Parquet file: it does not end with PAR1");
     let (body, tail) =
         content.len().checked_sub(TAIL_BYTES).map(|end| content.split_at(end)).ok_or_else(foreign)?;
     let ([a, b, c, d], magic) = tail.split_first_chunk().ok_or_else(foreign)?;

@@ -147,7 +147,7 @@ impl<'a> Walker<'a> {
 }
 
 fn damaged() -> Fault {
-    Fault::damaged("cannot be read as a Parquet file: a header is truncated or claims too much")
+    Fault::damaged("cannot be read as a Parquet file: a header is truncated or declares too large a size")
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub(crate) fn read(
         Ok(())
     })?;
     let groups = group_position.map(|_| groups.finish());
-    // The number that stands for no label; plans without labels ignore it.
+    // Each example gets a placeholder as its label. The schema has no label only for losses that ignore labels.
     let none = || Labels::Targets(vec![0.0; usize::try_from(count).unwrap_or(usize::MAX)], 1);
     let labels = labels.map_or_else(none, LabelReader::finish);
     Content { features, shape: vec![schema.feature_count()], labels, groups }.into_dataset(path)

@@ -192,7 +192,7 @@ fn options_that_the_schema_answers_are_refused() {
     let named = ReadOptions { label_column: Some("age".into()), ..plain.clone() };
     assert!(message(&named, crate::Format::Csv).contains("the schema names the label"));
     let grouped = ReadOptions { group_column: Some("outcome".into()), ..plain };
-    assert!(message(&grouped, crate::Format::Csv).contains("cannot be label and group"));
+    assert!(message(&grouped, crate::Format::Csv).contains("cannot be both label and group"));
 }
 
 proptest! {

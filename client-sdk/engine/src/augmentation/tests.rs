@@ -98,7 +98,8 @@ fn noise_is_normal_and_that_of_the_step_and_the_example() {
     assert_eq!(labels[..4], [0.0, 1.0, 1.0, 0.0]);
 }
 
-/// Zhang et al. 2018, figure 1: one share for all pairs of a step, and a shuffled step as the others.
+/// Zhang et al. 2018, figure 1: all pairs of a step have the same share, and a shuffled step provides the other
+/// examples.
 #[test]
 fn mixup_adds_shares_of_two_changed_examples() {
     let examples = ones(9);

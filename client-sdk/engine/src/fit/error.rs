@@ -105,7 +105,7 @@ pub enum FitError {
         nearest: String,
     },
     /// A personal tensor is frozen.
-    #[error("`{name}` is personal and frozen; take it out of one of the two")]
+    #[error("`{name}` is personal and frozen; remove it from one of the two")]
     PersonalFrozen {
         /// The name of the tensor.
         name: String,

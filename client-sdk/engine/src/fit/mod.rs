@@ -277,7 +277,8 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
     Err(FitError::WeightNotFinite { index })
 }
 
-/// Returns for each parameter whether one of the patterns matches its name. `list` is the name of the plan's list of them.
+/// Returns for each parameter whether one of the patterns matches its name. `list` is the plan's name for the list of
+/// patterns.
 ///
 /// # Errors
 /// Returns [`FitError::Pattern`] for a pattern without a match, with the most similar name.
@@ -299,7 +300,7 @@ pub(crate) fn matching(
     Ok(parameters.iter().map(is_matched).collect())
 }
 
-/// Returns how alike a pattern and a name are, to find the nearest name for an error message.
+/// Returns the similarity of a pattern and a name, to find the nearest name for an error message.
 #[cfg(feature = "complete")]
 fn likeness(pattern: &str, name: &str) -> f64 {
     strsim::jaro_winkler(pattern, name)

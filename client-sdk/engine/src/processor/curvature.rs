@@ -19,7 +19,7 @@ pub(crate) struct Curvature {
 }
 
 impl Curvature {
-    /// Returns the estimates of an optimizer for this many trained weights; `None` for others.
+    /// Returns the estimates of an optimizer for this many trained weights; `None` unless it is Sophia.
     pub(crate) fn of(optimizer: LocalOptimizer, trained: usize) -> Option<Self> {
         let LocalOptimizer::Sophia { interval, beta2, .. } = optimizer else { return None };
         // The direction, a product, and two gradients for it.

@@ -127,7 +127,7 @@ impl Processor {
     }
 
     /// Records the outer products of these matrices over a training run that sees this many examples. Records nothing
-    /// if the memory beside the host's state does not suffice.
+    /// if the memory that the host's state leaves free does not suffice.
     pub(crate) fn record_matrices(
         &mut self,
         recorded: Vec<Recorded>,
@@ -162,7 +162,8 @@ impl Processor {
         self.augmenter = augmenter;
     }
 
-    /// Contrasts each later step with the client's last local model, if the plan does so. It is empty if there is none.
+    /// Contrasts each later step with the client's last local model, if the plan has a contrast. `previous` is empty if
+    /// the client has no such model.
     pub(crate) fn contrast_with(&mut self, previous: &[f32]) {
         if let Some(references) = &mut self.references {
             references.set_previous(previous);

@@ -33,7 +33,7 @@ pub(crate) struct StepInput<'a> {
     pub(crate) limit: MemoryLimit,
 }
 
-/// The changes of a step's examples, and the models beside them.
+/// The parts of a step that only some plans have: changes of its examples, and other models to contrast with.
 pub(crate) struct Beside<'a> {
     /// Present if the plan changes examples.
     pub(crate) augmenter: Option<&'a mut Augmenter>,

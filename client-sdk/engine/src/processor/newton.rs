@@ -12,7 +12,7 @@ pub(crate) struct Newton {
 }
 
 impl Newton {
-    /// Returns the method of an optimizer for this many trained weights; `None` for others.
+    /// Returns the method of an optimizer for this many trained weights; `None` unless it is Newton's method.
     pub(crate) fn of(optimizer: LocalOptimizer, trained: usize) -> Option<Self> {
         let LocalOptimizer::Newton { damping, cg_steps, tolerance, .. } = optimizer else { return None };
         Some(Self {

@@ -9,7 +9,7 @@ const DISTANCE: f64 = 0.01;
 /// A copy of the weights of a step, while gradients at other weights are computed.
 pub(crate) struct Probe {
     kept: Vec<f32>,
-    /// The absolute value of the largest trained weight of them.
+    /// The largest absolute value of a trained weight.
     largest: f64,
 }
 
@@ -19,7 +19,7 @@ impl Probe {
         Self { kept: vec![0.0; weights], largest: 0.0 }
     }
 
-    /// Keeps the weights of the step. Those in the ranges are trained.
+    /// Keeps the weights of the step. The weights in the ranges `trained` are trained.
     pub(crate) fn keep(&mut self, weights: &[f32], trained: impl Iterator<Item = Range<usize>>) {
         self.kept.copy_from_slice(weights);
         let trained = trained.flat_map(|range| &weights[range]);

@@ -22,7 +22,7 @@ pub(crate) struct Products<'a> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) input: StepInput<'a>,
     pub(crate) beside: &'a mut Beside<'a>,
-    /// Has kept the weights of the step.
+    /// The probe, which has kept the weights of the step.
     pub(crate) probe: &'a Probe,
 }
 

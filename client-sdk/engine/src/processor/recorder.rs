@@ -16,7 +16,7 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct Matrix {
     recorded: Recorded,
-    /// The recorded products; `None` once they have more numbers than the matrix.
+    /// The recorded products. `None` as soon as the products have more numbers than the matrix.
     products: Option<OuterProducts>,
     /// The number of products from earlier steps.
     concluded: usize,

@@ -1,4 +1,5 @@
-//! The features of a step's examples in two other models, with which it contrasts its own.
+//! The features of a step's examples in two other models, which the loss compares with the features in the trained
+//! model.
 
 use folkmoot_protocol::TrainingPlan;
 

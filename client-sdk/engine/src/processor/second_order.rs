@@ -21,7 +21,8 @@ pub(crate) enum Method {
 }
 
 impl SecondOrder {
-    /// Returns the method of an optimizer for a model with this many weights, of which some are trained; `None` for others.
+    /// Returns the method of an optimizer for a model with `weights` weights, of which `trained` are trained. `None` if
+    /// the optimizer compares no gradients.
     pub(crate) fn of(optimizer: LocalOptimizer, weights: usize, trained: usize) -> Option<Self> {
         let newton = Newton::of(optimizer, trained).map(Method::Newton);
         let method = newton.or_else(|| Curvature::of(optimizer, trained).map(Method::Sophia))?;

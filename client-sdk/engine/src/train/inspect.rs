@@ -53,8 +53,8 @@ pub struct InspectedInput {
     pub name: String,
     /// The dimensions for one example.
     pub shape: Vec<usize>,
-    /// The position in `shape` of the length of sequences, if the file leaves it free. Each client's examples determine
-    /// the length; `shape` has an example of it.
+    /// The index in `shape` of the dimension that is the length of sequences, if the file leaves the length free. Each
+    /// client's examples determine the length; `shape` contains a sample value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_axis: Option<usize>,
 }

@@ -80,7 +80,7 @@ fn features_have_to_be_in_the_model_and_memory_has_to_suffice() {
     };
     let text = error.to_string();
     assert!(text.contains("hiden") && text.contains("plan.model_contrast.features"), "{text}");
-    // The memory of a last local model is counted before there is one, so that a client that can train once always can.
+    // The memory of a last local model counts even before there is one. So a client that can train once always can.
     let plain = trainer(&TrainingPlan { model_contrast: None, ..contrasted("activated") }).unwrap();
     let mut fitting = trainer(&contrasted("activated")).unwrap();
     let (before, bytes) = (fitting.memory_bytes(), previous().len() * size_of::<f32>());

@@ -1,4 +1,4 @@
-//! Newton's method where a whole step would be too long, and beside large weights that are not trained.
+//! Newton's method where a whole step would be too long, and in a model with large frozen weights.
 
 use crate::digits_example::digits;
 use folkmoot_engine::{
@@ -48,7 +48,7 @@ fn no_step_raises_the_loss_from_a_bad_start() {
 fn weights_that_are_not_trained_do_not_matter() {
     let start = linear().initial_weights();
     let count = start.len() - 10;
-    // The same number beside all classes changes no probability.
+    // Adding the same number to the scores of all classes changes no probability.
     let shifted: Vec<f32> = start[..count].iter().copied().chain([1000.0; 10]).collect();
     let plain: Vec<f32> = start[..count].iter().copied().chain([0.0; 10]).collect();
     let frozen = || TrainingPlan { frozen: vec!["layer_1.bias".into()], ..plan(1) };

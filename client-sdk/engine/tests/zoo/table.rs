@@ -1,4 +1,4 @@
-//! The table: what happens with each file of the zoo.
+//! The table with the expected outcome for each file of the zoo.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use super::{TOLERANCE, folder};
 /// The most characters of a refusal that the table keeps.
 const REFUSAL_CHARACTERS_MAX: usize = 200;
 
-/// The kinds of remarks which say that a file is not what its module trains.
+/// The kinds of remarks that say that a file trains differently from its module.
 const SAID: [&str; 3] = ["copied", "merged", "running_statistics"];
 
 /// The models by name, as the script writes them.

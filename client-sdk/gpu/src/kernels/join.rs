@@ -7,7 +7,8 @@ use super::super::tensor::Tensor;
 
 const SHADER: &str = include_str!("../../shader/shared/join.wgsl");
 
-/// The names of the inputs of one dispatch. With the output, these are as many tensors as a kernel may bind.
+/// The names of the inputs of one dispatch. Together with the output, they reach the number of tensors that a kernel
+/// may bind.
 const NAMES: [&str; 7] = ["x0", "x1", "x2", "x3", "x4", "x5", "x6"];
 
 /// Concatenates along `axis`. Each dispatch writes the parts of up to seven inputs; together they write every element

@@ -163,7 +163,7 @@ impl<'a> Axes<'a> {
         }
     }
 
-    /// Joins the axes of a value with those to which it is broadcast, leaving out the last `skipped` ones.
+    /// Joins the axes of a value with the axes to which it is broadcast, except the last `skipped` axes.
     fn join_from_the_right(&mut self, from: ValueId, to: ValueId, skipped: usize) {
         let (shape, wide) = (self.graph.shape(from), self.graph.shape(to));
         for (one, other) in (0..shape.len()).rev().zip((0..wide.len()).rev()).skip(skipped) {
@@ -202,7 +202,7 @@ impl<'a> Axes<'a> {
             if transpose_b { (rank_b - 1, rank_b - 2) } else { (rank_b - 2, rank_b - 1) };
         self.labels.join(self.of[a.0][inner_a], self.of[b.0][inner_b]);
         if self.origins[a.0].inputs && self.origins[b.0].inputs {
-            // No weight reads the units, so none could be 0 instead of them.
+            // No weight reads the units, so removing them would not be the same as setting weights to 0.
             self.labels.fix(self.of[a.0][inner_a]);
         }
         self.pass(a, rows, output, rank - 2);

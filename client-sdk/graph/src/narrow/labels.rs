@@ -10,7 +10,7 @@ pub(super) struct Part {
     inner: usize,
 }
 
-/// The labels, joined by what operators need to be equal.
+/// The labels. Axes that operators need to be equal share a label.
 #[derive(Default)]
 pub(super) struct Labels(Vec<Label>);
 

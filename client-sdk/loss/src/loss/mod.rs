@@ -48,7 +48,7 @@ pub enum LabelForm {
     Classes,
     /// One number for each output.
     Values,
-    /// So many numbers for each example, which the loss ignores.
+    /// This many numbers for each example, which the loss ignores.
     Ignored(usize),
 }
 

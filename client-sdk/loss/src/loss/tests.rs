@@ -131,8 +131,9 @@ fn losses_against_wrong_labels_by_hand() {
     assert!(close(gradient[1], -0.5 - 8.0 * 0.25) && close(gradient[0], 2.5), "{gradient:?}");
 }
 
-/// The identities of Zhang and Sabuncu 2018, section 3.2: q = 1 is half of the absolute error, and q → 0 is cross-entropy. And
-/// those of Wang et al. 2019, section 4: reverse cross-entropy is |A|/2 times the absolute error.
+/// The identities of Zhang and Sabuncu 2018, section 3.2: q = 1 is half of the absolute error, and q → 0 is
+/// cross-entropy. Also the identity of Wang et al. 2019, section 4: reverse cross-entropy is |A|/2 times the absolute
+/// error.
 #[test]
 fn losses_against_wrong_labels_are_between_those_of_the_papers() {
     let layout = Layout::new(&[3], LabelForm::Classes);

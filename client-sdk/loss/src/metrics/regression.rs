@@ -38,8 +38,8 @@ impl RegressionSums {
     /// that always predicts the means. Several outputs count in proportion to their variance. Returns `None` if no
     /// output varies.
     ///
-    /// The variance is computed from Σ t² and (Σ t)². If targets vary little around a large mean, this cancels digits:
-    /// about as many as the number (mean / standard deviation)² has.
+    /// The variance is computed from Σ t² and (Σ t)². If targets vary little around a large mean, this loses about
+    /// 2·log₁₀(mean / standard deviation) digits.
     pub fn r_squared(&self) -> Option<f64> {
         let around_mean = |(sum, squares): (&f64, &f64)| (squares - sum * sum / self.count as f64).max(0.0);
         let variance: f64 = self.target.iter().zip(&self.squared_target).map(around_mean).sum();

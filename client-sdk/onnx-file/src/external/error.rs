@@ -72,7 +72,7 @@ pub enum ExternalError {
     },
 }
 
-/// Checks the size of a joined file, or a lower bound of it.
+/// Checks the size of a joined file against the limit. `bytes` may be a lower bound of the size.
 pub(super) fn check_size(bytes: u64, limits: &ImportLimits) -> Result<(), ExternalError> {
     if bytes > PROTOBUF_BYTES_MAX as u64 {
         return Err(ExternalError::TooLargeForProtobuf { bytes });

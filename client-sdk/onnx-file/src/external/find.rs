@@ -39,7 +39,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Returns what a field of this message holds, if tensors can be in it.
+    /// Returns the kind of message in a field of this message, if it can contain tensors.
     fn of_field(self, number: u64) -> Option<Self> {
         match (self, number) {
             (Self::Model, 7) | (Self::Training, 1 | 2) | (Self::Attribute, 6 | 11) => Some(Self::Graph),
@@ -104,7 +104,7 @@ impl<'a> Finder<'a> {
         let growth = match kind {
             Kind::Tensor => self.tensor(field.content, around == Kind::Sparse)?,
             Kind::Graph => {
-                within("graphs inside of each other", depth, GRAPHS_MAX)?;
+                within("levels of nested graphs", depth, GRAPHS_MAX)?;
                 self.message(kind, field.content, depth + 1)?
             }
             _ => self.message(kind, field.content, depth)?,

@@ -1,4 +1,4 @@
-//! Reads where the elements of an external tensor are.
+//! Reads the place of an external tensor's elements.
 
 use std::ops::Range;
 
@@ -152,7 +152,7 @@ impl Layout {
     }
 }
 
-/// Returns where the elements are, after checks that need no file.
+/// Returns the place of the elements, after checks that need no file.
 fn located(head: &Head, limits: &ImportLimits) -> Result<ExternalTensor, ExternalError> {
     let file = value(head, "location")?.ok_or_else(|| fault(head, "the entry `location` is missing"))?;
     if !is_plain_file_name(file) {

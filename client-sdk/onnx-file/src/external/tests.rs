@@ -233,7 +233,7 @@ fn graphs_inside_of_each_other_are_limited() {
     };
     assert_eq!(find(&nested(16)).unwrap().tensors().len(), 1);
     let error = find(&nested(17)).unwrap_err().to_string();
-    assert!(error.contains("17 graphs inside of each other; the limit is 16"), "{error}");
+    assert!(error.contains("17 levels of nested graphs; the limit is 16"), "{error}");
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::proto::{AttributeProto, NodeProto, TensorProto, attribute_type, data_
 /// The name of the trained tensor of [`statistics`].
 pub const STATISTICS: &str = "statistics";
 
-/// A number of which statistics are computed.
+/// A number whose statistics are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatisticsNumber {
-    /// The feature with the number, in units in which its range is 0 to 1. In a gap it is 0.
+    /// The feature with the number, scaled so that its range becomes 0 to 1. It is 0 in a gap.
     pub feature: usize,
     /// The feature that is 1 in a gap and 0 otherwise.
     pub gap: usize,
@@ -20,11 +20,17 @@ pub struct StatisticsNumber {
 /// Builds a model that one step of gradient descent with the learning rate 1 turns into the means of statistics. Its loss is
 /// its own output (`model_output`).
 ///
-/// Input `input` `[N, features]`. The statistics s of an example are, in this order: 1; for each number 1 minus its gap; the
-/// features of `categories` as they are; each number z, limited to 0 to 1; each z²; and for each number `bins` values, of which the
-/// one with z in its part of the range is 1, all of them 0 in a gap. The trained tensor [`STATISTICS`] w has as many elements,
-/// all 0 at first. Output `loss` `[N, 1]`: ½‖w − s‖², whose gradient is w − s, so that the mean over examples is the step
-/// from any w to the mean of s.
+/// The input `input` is `[N, features]`. The statistics s of an example are, in this order:
+///
+/// - 1;
+/// - for each number, 1 minus its gap;
+/// - the features of `categories` as they are;
+/// - each number z, limited to 0 to 1;
+/// - each z²;
+/// - for each number, `bins` values: 1 for the bin that contains z, and 0 for the others. In a gap, all are 0.
+///
+/// The trained tensor [`STATISTICS`], w, has as many elements, all 0 at first. The output `loss`, `[N, 1]`, is ½‖w −
+/// s‖². Its gradient is w − s, so a step against the mean gradient leads from any w to the mean of s.
 ///
 /// # Panics
 /// Panics if there are no statistics, `bins` is 0, or a feature is out of range.
@@ -96,7 +102,7 @@ fn histogram(nodes: &mut Vec<NodeProto>, features: usize, numbers: &[StatisticsN
     nodes.push(node("Mul", &["is_inside", "present"], "histogram", vec![]));
 }
 
-/// Appends for each column (feature, factor) the product of both, plus the column's offset.
+/// Appends for each column (feature, factor) the feature's value times the factor, plus the column's offset.
 fn linear(
     nodes: &mut Vec<NodeProto>,
     name: &str,

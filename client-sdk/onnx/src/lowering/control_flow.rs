@@ -1,5 +1,5 @@
-//! Nodes with graphs inside of them: `If` has the nodes of one branch, and `Loop` and `Scan` have those of their body once
-//! for each step. What decides this must be known when the batch size is known.
+//! Nodes with nested graphs. `If` becomes the nodes of one branch. `Loop` and `Scan` become the nodes of their body,
+//! once for each step. The condition and the number of steps must be known as soon as the batch size is known.
 
 use super::Lowering;
 use crate::ImportError;
@@ -8,7 +8,7 @@ use crate::node::Tensor;
 use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
 use crate::tensor::{self, Constant, ElementType};
 
-/// The most graphs inside of each other.
+/// The maximum number of levels of nested graphs.
 const DEPTH_MAX: usize = 16;
 /// The maximum number of steps of a loop. The limit on operations usually comes first.
 const STEPS_MAX: usize = 10_000;

@@ -80,7 +80,7 @@ pub(super) fn range(node: &mut NodeLowering<'_>) -> Outputs {
     let [start, limit, delta] = numbers;
     let count = ((limit - start) / delta).ceil().max(0.0);
     if !count.is_finite() {
-        return Err(node.refuse("has a delta with which it never reaches its limit"));
+        return Err(node.refuse("has a delta that never reaches its limit"));
     }
     let count = node.fits(&[count as usize])?;
     node.budget.room_for_constants(count)?;

@@ -126,7 +126,7 @@ pub(super) fn expect_inside(
     }
 }
 
-/// Returns `step` times the positions, where those below 0 count from the end.
+/// Returns `step` times the positions. Positions below 0 count from the end.
 fn offset(
     node: &mut NodeLowering<'_>,
     positions: ValueId,

@@ -136,8 +136,8 @@ fn names(nodes: &[NodeProto], is_wanted: fn(Option<&Operator>, usize) -> bool) -
     found
 }
 
-/// Returns the nodes and those in their branches. The nodes of a branch come before the node that has it, so that each
-/// value comes before its readers.
+/// Returns the nodes, and the nodes in their branches. The nodes of a branch precede the node with the branch, so that
+/// each value precedes its readers.
 pub(super) fn with_branches(nodes: &[NodeProto]) -> Vec<&NodeProto> {
     let mut found = Vec::new();
     let mut rest: Vec<&NodeProto> = nodes.iter().collect();

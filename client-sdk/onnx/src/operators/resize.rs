@@ -114,7 +114,7 @@ fn scales(
     Ok(scales)
 }
 
-/// Applies the policy by which sizes are bounds, and all axes get the same scale.
+/// Applies `keep_aspect_ratio_policy`: sizes are bounds, and all axes get the same scale.
 fn keep_ratio(
     node: &NodeLowering<'_>,
     attributes: &Attributes<'_>,

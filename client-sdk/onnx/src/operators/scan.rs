@@ -60,7 +60,7 @@ pub(super) fn running_sum(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(sum)])
 }
 
-/// Moves all elements along an axis, towards its end or its start. Zeros come in.
+/// Moves all elements along an axis, towards its end or its start. Zeros fill the free positions.
 fn shifted(
     node: &mut NodeLowering<'_>,
     value: ValueId,

@@ -166,7 +166,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 /// The lowering adds the nodes of a branch, or of a body, itself.
 #[cfg(feature = "complete")]
 fn lowered_with_its_graphs(node: &mut NodeLowering<'_>) -> Outputs {
-    Err(node.refuse("is lowered with its graphs"))
+    Err(node.refuse("is not lowered alone"))
 }
 
 const COUNT: usize = OPERATORS.len();

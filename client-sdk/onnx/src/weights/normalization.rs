@@ -12,7 +12,7 @@ const STEPS_MAX: usize = 4;
 
 /// The part of a group normalisation that a tensor is.
 pub(super) struct Neutral {
-    /// The value of each element, with which the tensor changes nothing.
+    /// The neutral value: a tensor whose elements all have it changes nothing.
     pub(super) element: f32,
     /// The node that scales the result.
     pub(super) node: String,

@@ -1,5 +1,5 @@
-//! Reads the weights of files in which they are obvious. This is all that the small importer does, and it finds what the
-//! complete one finds.
+//! Reads the weights of files in which they are obvious. The small importer does nothing else. For such files, it finds
+//! the same weights as the complete importer.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Chunks;
 use crate::proto::{FLOAT, GraphProto};
 
-/// The minimum number of elements of a table. Fewer might have such values by chance.
+/// The minimum number of elements of a table. A smaller weight could look like a table of positions by chance.
 const ELEMENTS_MIN: usize = 16;
 /// The minimum number of elements of a row that counts positions.
 const ROW_MIN: usize = 4;

@@ -127,7 +127,7 @@ fn reader_name(node: &NodeProto) -> &str {
     }
 }
 
-/// Returns a new name from those of the tensor and the node that reads it. It depends only on the file.
+/// Derives a new name from the names of the tensor and of the node that reads it. The name depends only on the file.
 fn new_name(tensor: &str, node: &str, names: &mut BTreeSet<String>) -> String {
     let mut name = format!("{tensor}@{node}");
     let mut number = 2;

@@ -108,7 +108,7 @@ impl Recipe {
         codecs.all(|codec| names.contains(&codec.name()))
     }
 
-    /// Returns whether a codec of the recipe uses a memory, in which it keeps what it did not send.
+    /// Returns whether a codec of the recipe uses a memory, in which it keeps the values that it has not sent.
     pub fn uses_memory(&self) -> bool {
         let codecs = [Some(self.codec), self.edges].into_iter().flatten();
         codecs.chain(self.rules.iter().map(|rule| rule.codec)).any(|codec| codec.uses_memory())

@@ -26,7 +26,7 @@ pub enum DataSchema {
     },
 }
 
-/// The fields of all kinds of schemas. Read this way, an error names the field.
+/// The fields of all kinds of schemas. Reading them separately lets an error name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parts {
@@ -42,9 +42,7 @@ impl TryFrom<Parts> for DataSchema {
         match (parts.columns, parts.label, parts.images) {
             (Some(columns), label, None) => Ok(Self::Table(TableSchema { columns, label })),
             (None, None, Some(images)) => Ok(Self::Images { images }),
-            (_, _, Some(_)) => {
-                Err("`images` stands beside `columns` or `label`; a schema has one kind of data")
-            }
+            (_, _, Some(_)) => Err("has `images` and `columns` or `label`; a schema has one kind of data"),
             (None, Some(_), None) => Err("missing field `columns`"),
             (None, None, None) => Err("has neither `columns`, for tables, nor `images`"),
         }

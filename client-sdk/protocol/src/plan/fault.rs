@@ -26,7 +26,8 @@ impl Faults {
         self.0.push(PlanError { field, value, allowed });
     }
 
-    /// Adds each setting beside which this one is wrong, given whether the plan has it.
+    /// Adds a fault for each contradiction in the plan. A pair is a possible contradiction: true if the plan has it,
+    /// and a text about the allowed values.
     pub(super) fn add_contradictions(
         &mut self,
         field: &'static str,

@@ -10,7 +10,8 @@ pub enum PartPlace {
 }
 
 impl PartPlace {
-    /// Returns the place of a tensor, given the name of the shares, and how the names of parts begin before their number.
+    /// Returns the place of a tensor, given the name of the shares, and the text before the number in the names of
+    /// parts.
     pub(super) fn named(name: &str, shares: &str, part: &str) -> Self {
         if name == shares {
             return Self::Shares;

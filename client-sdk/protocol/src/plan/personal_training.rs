@@ -179,7 +179,7 @@ pub(super) struct PlanContext {
     pub keeps_statistics: bool,
     /// True if single examples are protected.
     pub is_private: bool,
-    /// True if a proximal term draws the shared weights to the version.
+    /// True if a proximal term pulls the shared weights toward the version.
     pub has_proximal_term: bool,
     /// True with mixed precision.
     pub is_mixed: bool,

@@ -14,9 +14,10 @@ const RATIO_MIN: f32 = 0.01;
 /// A narrow model has the first units of each hidden layer, and the leading part of each tensor. Each value of the version changes by the
 /// mean over the clients whose model has it (HeteroFL, equations 2 and 3).
 ///
-/// The tensor `width_shares` travels first. In an update, it has 1 at the place of the client's width. In a version, it has the share
-/// of the clients with each width. The tensors of the narrowest model follow, and then what each wider one adds to them: one
-/// dimension of values, whose names begin with `width_2/`, `width_1/` and so on, from narrow to wide. Width 1 is the whole model.
+/// The tensor `width_shares` travels first. In an update, it has 1 at the place of the client's width. In a version, it
+/// has the share of the clients with each width. The tensors of the narrowest model follow, and then the values that
+/// each wider one adds to them, as tensors of one dimension. Their names begin with `width_2/`, `width_1/` and so on,
+/// from narrow to wide. Width 1 is the whole model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -59,13 +60,14 @@ impl Widths {
         TensorSchema { tensors: std::iter::once(shares).chain(narrowest).chain(wider).collect() }
     }
 
-    /// Returns the place of a tensor of a task with widths. [`PartPlace::Of`] is what that width and all wider ones have.
+    /// Returns the place of a tensor of a task with widths. [`PartPlace::Of`] is for values of this width and all wider
+    /// ones.
     pub fn place(name: &str) -> PartPlace {
         PartPlace::named(name, WIDTH_SHARES, "width_")
     }
 
-    /// Returns the width to train. It is `widest`, the widest that fits; if widths are `sampled`, the seed draws one of
-    /// all that fit, with equal probabilities.
+    /// Returns the width to train: `widest`, the widest that fits. If widths are `sampled`, the seed draws one of the
+    /// widths that fit, with equal probabilities.
     pub fn drawn(&self, widest: usize, seed: u64) -> usize {
         let fitting = self.ratios.len().saturating_sub(widest).max(1);
         let drawn = usize::try_from(mixed(seed) % fitting as u64).unwrap_or_default();

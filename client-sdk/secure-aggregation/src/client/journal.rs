@@ -35,8 +35,8 @@ pub enum JournalError {
     /// The secret cannot be decrypted with this device's key.
     #[error("the stored secret of this assignment belongs to another device key")]
     OtherKey,
-    /// A step is missing before this one.
-    #[error("a step of secure aggregation is missing before this one")]
+    /// An earlier step was not taken.
+    #[error("an earlier step of secure aggregation is missing")]
     Missing,
     /// The coordinator has sent another roster, or other shares, than before. With the same secrets, two rosters could reveal
     /// a single update.

@@ -1,4 +1,4 @@
-//! The steps of one client. Each state holds what is known by then, and gives the client's next message.
+//! The steps of one client. Each state has the data that the client knows after a step, and creates the next message.
 
 mod draft;
 mod journal;

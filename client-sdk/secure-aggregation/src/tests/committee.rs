@@ -85,7 +85,7 @@ impl World {
         MemberRound::new(secret, &self.terms.members[index], self.context, &self.terms).unwrap()
     }
 
-    /// Adds the updates of the clients and what these members know of the masks.
+    /// Adds the updates of the clients, and removes the masks with the help of the members `present`.
     fn sum(&self, clients: &[usize], present: &[u32]) -> Option<(Vec<i64>, [u64; EXTRAS])> {
         let length = self.values[0].len();
         let (mut sums, mut extras) = (vec![0u64; length], [0u64; EXTRAS]);

@@ -33,7 +33,7 @@ proptest! {
         // Against a malicious coordinator, fewer than ten members cannot lose a fifth of them.
         let is_malicious = malicious && count >= 10;
         let terms = terms(if is_malicious { Threat::Malicious } else { Threat::HonestButCurious });
-        // At most a fifth drops out, as the terms assume, whoever they are.
+        // At most a fifth of the members drops out, as the terms assume. Any members may be among them.
         let gone: BTreeSet<u32> =
             (0..count as u64 / 5).map(|step| ((order.wrapping_mul(2 * step + 1) >> 20) % count as u64) as u32).collect();
         let gone: Vec<u32> = gone.into_iter().collect();

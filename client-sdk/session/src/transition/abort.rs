@@ -17,7 +17,7 @@ pub const ABORT_FAILURES_MAX: u32 = 4;
 /// back-off alone could be 0.
 pub const DECLINED_MILLISECONDS_MIN: u64 = 1000;
 
-/// Gives up an assignment, tells the coordinator, and checks in again.
+/// Gives up an assignment, notifies the coordinator, and checks in again.
 pub(super) fn give_up(
     work: &Work,
     reason: AbortReason,
@@ -27,7 +27,7 @@ pub(super) fn give_up(
     abort(work, reason, detail.into(), AfterAbort::CheckIn, turn)
 }
 
-/// Gives up an assignment and tells the coordinator.
+/// Gives up an assignment and notifies the coordinator.
 pub(super) fn abort(
     work: &Work,
     reason: AbortReason,

@@ -46,7 +46,7 @@ pub(super) fn answered(
                 back_off(failures.saturating_add(1), failure.retry_after_milliseconds, turn)
             }
             Disposition::CheckIn => return gone(request_id, &work, &failure, turn),
-            // If the coordinator refuses more than this request, the upload will find out.
+            // If the coordinator also refuses other requests, the upload will show it.
             Disposition::GiveUp => Listening::Not,
         },
     };

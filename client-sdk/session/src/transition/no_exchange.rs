@@ -1,5 +1,5 @@
-//! Without the feature `secure-aggregation`, the client refuses a plan with masks before it trains, so these functions only
-//! end what cannot happen.
+//! Without the feature `secure-aggregation`, the client refuses a plan with masks before it trains, so these functions
+//! handle cases that cannot occur.
 
 use folkmoot_protocol::messages::AbortReason;
 

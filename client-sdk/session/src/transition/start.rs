@@ -37,7 +37,7 @@ pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
         }
         State::CheckedIn { failures, .. } => check_in::check_in(failures, turn),
         State::Assigned { failures, fetching, .. } => fetch::fetch(from_the_first(fetching), failures, turn),
-        // The result of the training was only in memory. None of it was sent, so it may be trained again.
+        // The result of the training was only in memory, and nothing of it was sent. So the client may train again.
         State::Training { work, .. } | State::Preparing { work, .. } => train::train(work, turn),
         State::Uploading { failures, uploading, .. } => {
             upload::send(Uploading { phase: UploadPhase::Asking, ..uploading }, failures, turn)

@@ -89,7 +89,7 @@ fn a_plan_with_local_noise_keeps_the_sums_on_the_device() {
         plan.work = folkmoot_protocol::Work::Evaluation;
         plan.local_noise = Some(LocalNoise { clipping_norm: 1 << 20, scale: 1 << 20 });
     });
-    // A hostile coordinator asks for them all the same.
+    // A hostile coordinator asks for the metrics nevertheless.
     scene.local.assignment.metric_sums = true;
     assert!(sums_of(&scene).is_empty());
 }

@@ -24,7 +24,7 @@ fn work_that_needs_more_than_the_app_allows_is_refused_before_its_memory_is_take
         let measured = work(local, |_| {}).expect("a megabyte is enough").expect("it is not stopped");
         let little = work(&scene(kind, fetched + 20).local, |_| {});
         if kind == Work::Evaluation {
-            // It measures fewer examples at a time.
+            // With little memory, an evaluation measures fewer examples at a time.
             let metrics = little.expect("one example fits").expect("it is not stopped").outcome.metrics;
             assert_eq!(metrics.correct_count, measured.outcome.metrics.correct_count);
             continue;

@@ -199,7 +199,7 @@ mod tests {
         let mut all: Vec<i64> = steps_of(&[first, second].concat(), &grid);
         all.sort_unstable();
         all.dedup();
-        // Two of 200 are alike with a probability of 200²/2 / (2√π·2^20), about one in 200.
+        // The probability that two of 200 draws are equal is 200²/2 / (2√π·2^20), about one in 200.
         assert!(all.len() >= 199, "{}", all.len());
     }
 

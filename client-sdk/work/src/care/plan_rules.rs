@@ -12,7 +12,7 @@ pub(super) struct PlanRules {
 }
 
 impl PlanRules {
-    /// Keeps those of the plan's rules that are about the device.
+    /// Keeps the rules of the plan that are about the device.
     pub fn of(assignment: AssignmentId, rules: &[DeviceRule]) -> Self {
         let rules = rules.iter().filter(|rule| rule.attribute.starts_with(PREFIX)).cloned().collect();
         Self { assignment: Some(assignment), rules }

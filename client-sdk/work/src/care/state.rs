@@ -26,7 +26,7 @@ pub struct Care {
 pub struct TimeToStore {
     /// The training time of the day.
     pub time: Option<Vec<u8>>,
-    /// The part of it without charging.
+    /// The part of the day's training time in which the device did not charge.
     pub battery_time: Option<Vec<u8>>,
 }
 
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(care.counting(), None);
         care.set_conditions(DeviceConditions::default());
         let counting = care.counting().expect("nobody says that it charges");
-        // It counts for what it was when the piece of training began.
+        // The conditions at the beginning of the piece of training decide.
         care.set_conditions(charging(true));
         let (to_store, may_have_changed) = care.count(counting, Duration::from_secs(1), NOW);
         assert!(may_have_changed && to_store.battery_time.is_some() && to_store.time.is_none());

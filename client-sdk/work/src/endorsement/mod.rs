@@ -140,8 +140,8 @@ fn covered_plan(
 }
 
 impl From<NotEndorsed> for WorkError {
-    /// Converts the refusal to an abort that names it, because it says nothing about the device and the operator has to
-    /// know it.
+    /// Converts the refusal to an abort with its text. The text reveals nothing about the device, and the operator
+    /// needs it.
     fn from(refused: NotEndorsed) -> Self {
         Self::new(AbortReason::PlanUnsupported, refused)
     }

@@ -44,7 +44,7 @@ pub enum NotEndorsed {
         newest: u64,
     },
     /// A version combines fewer updates than the statement promises.
-    #[error("a version may combine {told} updates, but {signed} are signed")]
+    #[error("the smallest cohort is {told}, but {signed} is signed")]
     Cohort {
         /// The number in the assignment.
         told: u64,

@@ -1,4 +1,4 @@
-//! One step of secure aggregation: what the host stores, sends and asks for, in order.
+//! One step of secure aggregation: orders the host to store, send and ask, in this order.
 
 mod order;
 #[cfg(test)]

@@ -105,7 +105,8 @@ impl Note {
         Self { bytes_received: bytes, detail, ..Self::new(LogAction::Fetched) }
     }
 
-    /// A message of secure aggregation is about to leave the device. It goes to other clients, or unmasks their sum.
+    /// A message of secure aggregation is about to leave the device. It is for other clients, or helps to unmask their
+    /// sum.
     pub fn secure_message(message: &SecureMessage, assignment: &Assignment) -> Self {
         let content = match message {
             SecureMessage::Keys { .. } => "keys",

@@ -51,7 +51,7 @@ impl DayBytes {
         self.bytes_max.is_none_or(|limit| self.used(now).saturating_add(bytes) <= limit)
     }
 
-    /// Marks the day as used up, because the next assignment would need about as many bytes as the one that did
+    /// Marks the day as used up, because the next assignment would need about as many bytes as the last one, which did
     /// not fit. Returns the bytes to store.
     #[must_use]
     pub fn spend(&mut self, now: Timestamp) -> Vec<u8> {

@@ -81,21 +81,22 @@ class FlowerStrategy:
         if commit.version > 1 and commit.version > self._last:
             if self._returned is not None and not (weights == self._returned).all():
                 raise ValueError(
-                    f"the weights of version {commit.version - 1} are not what the strategy has returned, and it cannot be "
-                    "told. Give finalize=flower.finalize too, and leave evaluation.rollback_margin out of the task"
+                    f"the weights of version {commit.version - 1} differ from the weights that the strategy returned, and a "
+                    "strategy of Flower cannot take over other weights. Also give finalize=flower.finalize, and leave "
+                    "evaluation.rollback_margin out of the task"
                 )
             return
         if self._make is not None:
             self.strategy = self._make(_parameters(commit, weights))
             if not _is_strategy(self.strategy):
                 raise ValueError(
-                    f"the function made {self.strategy!r}, which is no strategy of Flower; return one, such as FedAvg()"
+                    f"the function returned {self.strategy!r}, which is no strategy of Flower; return one, such as FedAvg()"
                 )
             self.metrics = {}
         elif self._last:
             raise ValueError(
-                "this strategy has already run a simulation, and keeps what it has learned. Create another one, or give "
-                "FlowerStrategy a function that makes one"
+                "this strategy has already run a simulation, and keeps its state. Create another one, or give "
+                "FlowerStrategy a function that creates one"
             )
         initialize = getattr(self.strategy, "initialize_parameters", None)
         given = initialize(_Clients(0)) if initialize is not None else None
@@ -215,7 +216,9 @@ def _proxy(cid: str) -> Any:
     kind: Any = client_proxy.ClientProxy
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError("a strategy cannot call clients in Folkmoot")
+        raise NotImplementedError(
+            "a strategy cannot call clients in Folkmoot; return instructions from configure_fit or configure_train"
+        )
 
     methods = {name: refuse for name in kind.__abstractmethods__}
     return type("StandIn", (kind,), methods)(cid)

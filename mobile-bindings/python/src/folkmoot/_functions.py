@@ -42,7 +42,7 @@ class _Frame(NamedTuple):
 
 
 class _Reader(threading.Thread):
-    """Reads the program's frames, so that whoever waits for one can also do something else."""
+    """Reads the program's frames on a thread, so that a caller that waits for a frame can do other work."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__(name="folkmoot-simulation", daemon=True)
@@ -79,7 +79,7 @@ def _fill(stream: IO[bytes], content: bytearray) -> int:
 
 
 class Functions:
-    """Your own functions, and what they keep between draws and commits."""
+    """Your own functions, and their state between draws and commits."""
 
     def __init__(self, select: Select | None, aggregate: Aggregate | None, finalize: Finalize | None) -> None:
         parts = (("selection", select), ("aggregator", aggregate), ("finalizer", finalize))
@@ -119,7 +119,9 @@ class Functions:
         elif frame.kind == _SELECT and self._select is not None:
             self._draw(self._select, facts)
         else:
-            raise FunctionError(f"the program sent an unknown frame of kind {frame.kind}")
+            raise FunctionError(
+                f"the program sent an unknown frame of kind {frame.kind}; use a program of the package's version"
+            )
 
     def end(self) -> bytes:
         """Closes the connection with a program that has ended. Returns what it wrote after the end of the simulation."""
@@ -131,8 +133,8 @@ class Functions:
     def _greet(self, facts: dict[str, Any]) -> None:
         if facts["protocol"] != PROTOCOL:
             raise FunctionError(
-                f"the program follows the version {facts['protocol']} of the protocol, and this package the version "
-                f"{PROTOCOL}; use a program and a package of the same version"
+                f"the program has version {facts['protocol']} of the protocol, but this package has version {PROTOCOL}; "
+                "use a program and a package of the same version"
             )
         self._shapes = {one["name"]: tuple(one["shape"]) for one in facts["tensors"]}
         with contextlib.suppress(_ProgramEndedError):
@@ -145,7 +147,7 @@ class Functions:
         def places() -> Any:
             found = [_place(one, clients) for one in select(clients, draw)]
             if len(set(found)) < len(found):
-                raise ValueError("a client comes twice in the result; select each client at most once")
+                raise ValueError("a client appears twice in the result; select each client at most once")
             return _buffers.numpy.asarray(found, "<u8")
 
         self._answer(_SELECT, draw.number, draw, places, f"select failed in round {draw.round}")
@@ -177,7 +179,7 @@ class Functions:
     def _answer(self, kind: int, number: int, asked: Draw | Commit, call: Callable[[], Any], failed: str) -> None:
         """Calls a function for a draw or a version, and sends its result."""
         states = self._states[kind]
-        # The coordinator may ask for a draw or a version again, always from the one before.
+        # The coordinator may repeat a draw or a version, always from the state of the previous one.
         for old in [one for one in states if one != number - 1]:
             del states[old]
         try:
@@ -196,7 +198,7 @@ class Functions:
             self._send(_RESULT, result.tobytes())
 
     def _prepared(self, kind: int, commit: Commit, counted: Any) -> tuple[Callable[[], Values], str, str]:
-        """Returns the call of a function, what it is called, and the type of its result."""
+        """Returns the call of a function, its name, and the type of its result."""
         if kind == _AGGREGATE and self._aggregate is not None:
             version = commit.version
 
@@ -242,7 +244,7 @@ class Functions:
 def _place(one: Client | int, clients: Sequence[Client]) -> int:
     place = one._index if isinstance(one, Client) else operator.index(one)
     if not 0 <= place < len(clients):
-        raise ValueError(f"there is no client {place}; {len(clients)} wait")
+        raise ValueError(f"there is no client {place}; {len(clients)} clients wait: return places below {len(clients)}")
     if isinstance(one, Client) and clients[place].key != one.key:
         raise ValueError("the result has a client of an earlier draw; return clients of this draw, or their places")
     return place

@@ -33,10 +33,10 @@ def begin() -> None:
 
 
 def quieten_graphics() -> None:
-    """Leaves a layer of Mesa's Vulkan drivers out, unless the user chooses an adapter through it.
+    """Disables a layer of Mesa's Vulkan drivers, unless the user chooses an adapter with it.
 
-    Without a desktop, this layer prints an error whenever the adapters are listed, because it looks for the screen to choose an
-    adapter by. Does nothing on systems other than Linux.
+    Without a desktop, this layer prints an error whenever the adapters are listed, because it chooses an adapter by the
+    screen. Does nothing on systems other than Linux.
     """
     if sys.platform == "linux" and not any(name in os.environ for name in _NEEDED):
         os.environ[_LEAVES_OUT] = "1"

@@ -35,7 +35,9 @@ def _value(value: Any, place: str) -> str:
         return f"[{', '.join(_value(one, place) for one in value)}]"
     if hasattr(value, "item"):  # A NumPy number.
         return _value(value.item(), place)
-    raise BadOptionError(f"{place} is a {type(value).__name__}, which TOML cannot represent")
+    raise BadOptionError(
+        f"{place} is a {type(value).__name__}, which TOML cannot represent; use str, int, float, bool, list and dict"
+    )
 
 
 def _key(key: str) -> str:

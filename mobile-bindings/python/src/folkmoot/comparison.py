@@ -141,7 +141,7 @@ def compare(
 
     `variants` are names and paths, such as `["fed_adam", "krum:0.2", "ditto", "mine.toml"]`, or a dictionary from names to the
     keys that a variant changes: `{"two epochs": {"plan": {"epochs": 2}}}`. `seeds` is the number of seeds, 3 by default,
-    beginning with `seed`. `target` is a value of the held-out metric to reach. All other arguments are those of `simulate`.
+    beginning with `seed`. `target` is a value of the held-out metric to reach. All other arguments are as in `simulate`.
 
     With `output` and `resume`, runs that are complete are not run again. `progress` shows a progress bar over the runs, or none;
     by default, a terminal has one, and with tqdm a notebook.

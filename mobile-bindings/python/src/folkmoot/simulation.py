@@ -131,7 +131,7 @@ def _options(
     world: Source | Mapping[str, Any] | None,
     **others: object,
 ) -> list[str]:
-    """Returns the program's arguments. What is no file yet becomes one in `scratch`."""
+    """Returns the program's arguments. Writes values that are not in a file yet to files in `scratch`."""
     options = {
         "data": _data(data, scratch / "data.npz"),
         "held_out": _data(held_out, scratch / "held-out.npz"),

@@ -176,7 +176,7 @@ class _Federated(_base.BaseEstimator):  # type: ignore[misc, unused-ignore]
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
 
     def _description(self, clients: int, outputs: int) -> dict[str, Any]:
-        """Returns the task: the estimator's settings, and over them those of `task`."""
+        """Returns the task: the estimator's settings, overridden by the settings in `task`."""
         description: dict[str, Any] = {
             "name": "estimator",
             "population": "estimator",

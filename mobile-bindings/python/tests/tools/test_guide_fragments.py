@@ -19,11 +19,11 @@ NEEDED = {
     "[privacy]": {"aggregator": {"kind": "uniform_mean"}},
     "[protection.committee]": {"aggregator": {"kind": "weighted_mean"}},
 }
-"""What the text around a part of a task says that it needs, by words of the part."""
+"""The other settings that a part of a task needs, as the text around it says, by words of the part."""
 WORLD = ("clients = ", "[contributions]")
-"""How a world begins."""
+"""The beginnings of worlds."""
 NOT_OF_A_TASK = ("# The number of updates that a round needs.", "[[committee.members]]")
-"""How a template's comment and the settings of a coordinator begin."""
+"""The beginnings of a template's comment and of a coordinator's settings."""
 
 
 def parts(guide):

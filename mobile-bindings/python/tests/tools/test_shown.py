@@ -1,4 +1,4 @@
-"""What a notebook and a terminal show of results: short texts, tables and curves, and nothing from elsewhere."""
+"""Results in a notebook and a terminal: short texts, tables and curves, without anything from elsewhere."""
 
 import html as html_text
 import html.parser

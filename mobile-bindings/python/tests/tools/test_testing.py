@@ -1,4 +1,4 @@
-"""`folkmoot.testing`: what a team uses to test its app's training. Most other tests use it, too."""
+"""`folkmoot.testing`, with which a team tests its app's training. Most other tests use it, too."""
 
 import os
 import shutil

@@ -8,7 +8,8 @@ enum ExampleSchema {
         try database.run("PRAGMA secure_delete = ON")
         let found = try database.number("PRAGMA user_version")
         guard found <= version else {
-            throw FolkmootError.storageFailed("the examples have version \(found); this app reads version \(version)")
+            throw FolkmootError.storageFailed(
+                "the examples have version \(found), but this app reads version \(version); update the app")
         }
         try database.transaction {
             try makeTables(database)

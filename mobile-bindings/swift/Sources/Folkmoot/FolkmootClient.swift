@@ -76,8 +76,8 @@ public final class FolkmootClient: @unchecked Sendable {
         return Int(summary.acceptedRounds)
     }
 
-    /// Stops taking part in rounds and gives up the current assignment. The client tells the coordinator if it can be
-    /// reached in time.
+    /// Stops taking part in rounds and gives up the current assignment. The client notifies the coordinator if it can
+    /// reach it in time.
     public func stop() async throws {
         var isOver = false
         // A run that was just requested may not have started yet, so there is nothing to stop.

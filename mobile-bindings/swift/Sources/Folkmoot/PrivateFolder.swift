@@ -5,7 +5,7 @@ enum PrivateFolder {
     /// Creates the folder: excluded from backups, and readable from the first unlock on, as background training needs.
     static func make(_ folder: URL) throws {
         guard folder.isFileURL else {
-            throw FolkmootError.badOption("\(folder) is not a folder; give a file URL")
+            throw FolkmootError.badOption("\(folder) is not the URL of a folder; give a file URL")
         }
         var attributes: [FileAttributeKey: Any] = [:]
         #if os(iOS)

@@ -2,7 +2,7 @@ import XCTest
 
 @testable import Folkmoot
 
-/// Every error code and every error of the library has a counterpart here.
+/// Tests that every error code and every error of the core has a counterpart in Swift.
 final class SurfaceTests: XCTestCase {
     func testEveryCodeIsHandled() {
         XCTAssertEqual(ErrorCode.all.map { text(of: $0) }, ErrorCode.all.map { $0.text })

@@ -191,7 +191,7 @@ private final class TestClient: TrainingClient, Sendable {
     }
 }
 
-/// A value that tells its changes to waiting tasks.
+/// A value that notifies waiting tasks of its changes.
 private final class Watched<Value>: @unchecked Sendable {
     private let lock = NSLock()
     private var value: Value

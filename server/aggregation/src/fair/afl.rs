@@ -19,8 +19,8 @@ const CLIENTS_MAX: u64 = 4096;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Afl {
-    /// The number of clients of the population, 2 to 4096. The coordinator keeps a number for each client that has sent an update; further
-    /// ones count for nothing.
+    /// The number of clients of the population, 2 to 4096. The coordinator keeps a weight for each client that has sent
+    /// an update; clients beyond this number have the weight 0.
     #[cfg_attr(feature = "schema", schemars(range(min = 2, max = 4096), extend("examples" = [10])))]
     pub clients: u64,
     /// r, the learning rate of the weights, above 0. The weights begin with 1 / `clients`, so r times the differences between losses should be

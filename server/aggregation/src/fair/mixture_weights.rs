@@ -17,7 +17,7 @@ pub struct MixtureWeights {
 }
 
 impl MixtureWeights {
-    /// Gives all of `clients` the same weight.
+    /// Creates the weights of `clients` clients, all of which have the same weight.
     pub fn uniform(clients: u64) -> Self {
         Self { unknown: clients, of_unknown: 1.0 / clients as f64, of_known: BTreeMap::new() }
     }
@@ -78,7 +78,7 @@ impl MixtureWeights {
         bytes
     }
 
-    /// Decodes weights. Returns `None` if the bytes are not the encoding of any.
+    /// Decodes weights. Returns `None` if the bytes are not such an encoding.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (unknown, rest) = bytes.split_first_chunk::<8>()?;
         let (of_unknown, rest) = rest.split_first_chunk::<8>()?;

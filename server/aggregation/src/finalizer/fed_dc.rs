@@ -6,8 +6,8 @@ use super::{
     checks::{expect_clients, expect_positive},
 };
 
-/// FedDC: each client keeps how far it has drifted from the shared model, and trains against it, with the control variates of
-/// SCAFFOLD.
+/// FedDC: each client keeps its drift from the shared model, and trains against this drift, with the control variates
+/// of SCAFFOLD.
 ///
 /// Gao, Fu, Li, Chen, Xu and Xu 2022, "FedDC: Federated learning with non-IID data via local drift decoupling and correction",
 /// algorithm 1. A client's drift is the sum of its changes, hᵢ ← hᵢ + Δᵢ, so the mean of all drifts follows from the updates, which

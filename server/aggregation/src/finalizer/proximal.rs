@@ -5,10 +5,10 @@ use super::{Commit, CommitSchedule, Finalizer, checks::expect_positive};
 
 /// Federated averaging with a proximal step of the l1 norm at the coordinator: w ← sign(v)·max(|v| − η·threshold, 0) for v = w + η·mean(Δ).
 ///
-/// The mean of sparse models is less sparse than they are. The step sets small weights of the version to 0 after the mean (server
-/// mirror descent with the l1 norm: Yuan, Zaheer and Reddi 2021, "Federated composite optimization", section 3, as in
-/// FedMiD). It applies to all tensors of the version alike, biases too; keep out those that you do not
-/// want to shrink with `plan.frozen` or `plan.personal`.
+/// The mean of sparse models is less sparse than they are. The step sets small weights of the version to 0 after the
+/// mean (server mirror descent with the l1 norm: Yuan, Zaheer and Reddi 2021, "Federated composite optimization",
+/// section 3, as in FedMiD). It applies to all tensors of the version, including biases. To exclude a tensor, name it
+/// in `plan.frozen` or `plan.personal`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -16,8 +16,8 @@ pub struct Proximal {
     /// The server's learning rate η, above 0. 1 is federated averaging before the proximal step.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub server_learning_rate: f64,
-    /// By how much each weight moves toward 0 in a commit with η = 1, above 0. With clients that take E steps of rate r on a penalty of strength λ,
-    /// E·r·λ is theirs.
+    /// The distance by which each weight moves toward 0 in a commit with η = 1, above 0. Clients that take E steps of
+    /// rate r on a penalty of strength λ move it by E·r·λ.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub threshold: f64,
     /// The change of the learning rate over the commits.

@@ -9,7 +9,8 @@ const STEPS_MAX: u32 = 100_000;
 /// The maximum number of examples in a step.
 const BATCH_SIZE_MAX: u32 = 100_000;
 
-/// FedDF: the weighted mean of the clients' models, trained by the coordinator toward what these models predict together.
+/// FedDF: the weighted mean of the clients' models, trained by the coordinator toward the joint predictions of these
+/// models.
 ///
 /// Lin, Kong, Stich and Jaggi 2020, "Ensemble distillation for robust model fusion in federated learning", algorithm 1. The mean of the
 /// models is the student. It learns from the mean of the logits of all clients' models, by the Kullback-Leibler divergence between their

@@ -9,7 +9,8 @@ const STEPS_MAX: u32 = 1_000;
 /// The logit of an update without a weight: its share is 0 in effect, and can still grow.
 const LOGIT_MIN: f64 = -300.0;
 
-/// FedLAW: a mean of the clients' models whose weights, and whose shrinking, the coordinator learns on its own examples.
+/// FedLAW: a mean of the clients' models. The coordinator learns the weights of this mean, and how far to shrink it, on
+/// its own examples.
 ///
 /// Li, Lin, Shang and Wu 2023, "Revisiting weighted aggregation in federated learning with neural networks". The version is
 /// γ·Σ λᵢ·wᵢ, where wᵢ is the model of client i, λ lies on the simplex, and γ > 0 shrinks or stretches the weights (global weight

@@ -1,4 +1,4 @@
-//! Rules that use examples which the coordinator itself has. These files have their settings and formulas;
+//! Rules that use examples which the coordinator itself has. This module has the settings and formulas of these rules;
 //! `folkmoot-combine` trains and reads the updates.
 
 mod fed_df;

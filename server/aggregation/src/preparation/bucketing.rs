@@ -96,7 +96,11 @@ impl Bucketing {
         self.rule(rule).validate(self.buckets_of(cohort_min), self.buckets_of(cohort_max), &mut found);
         faults.extend(found.into_iter().map(|fault| {
             let message = format!("with buckets of {size} updates, {}", fault.message);
-            Fault::new(&fault.field, message, format!("{}; count buckets of {size} here", fault.remedy))
+            Fault::new(
+                &fault.field,
+                message,
+                format!("{}; here, each bucket of {size} counts as one update", fault.remedy),
+            )
         }));
     }
 }
@@ -204,7 +208,7 @@ mod tests {
         let few = faults(2, krum(0.2), 20);
         assert!(
             few[0].contains("with buckets of 2 updates, it allows 4 hostile updates among 10")
-                && few[0].ends_with("count buckets of 2 here"),
+                && few[0].ends_with("here, each bucket of 2 counts as one update"),
             "{few:?}"
         );
     }

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn each_update_becomes_the_mean_of_its_neighbours() {
-        // n = 5 and f = 1: four are mixed. All but the far one leave it out, and the far one leaves out 0.
+        // n = 5 and f = 1: four updates are mixed. Each mixture leaves out 100, except the mixture of 100, which leaves
+        // out 0.
         let rows: [&[f32]; 5] = [&[0.0], &[1.0], &[2.0], &[5.0], &[100.0]];
         assert_eq!(mixed(0.2, &rows), [[2.0], [2.0], [2.0], [2.0], [27.0]]);
     }

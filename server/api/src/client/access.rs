@@ -41,7 +41,7 @@ impl AdminClient {
         self.send(&format!("organisations/{id}/quotas"), quotas).await
     }
 
-    /// Lists what the clients of every organisation used. `from` and `to` are days (UTC), such as `2026-01-31`.
+    /// Lists the usage of every organisation's clients. `from` and `to` are days (UTC), such as `2026-01-31`.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
@@ -53,7 +53,7 @@ impl AdminClient {
         self.get(&of_days("organisations/usage", from, to)).await
     }
 
-    /// Returns what the organisation has, and what its clients used. `from` and `to` are days (UTC), such as
+    /// Returns the organisation's current size, and the usage of its clients. `from` and `to` are days (UTC), such as
     /// `2026-01-31`.
     ///
     /// # Errors

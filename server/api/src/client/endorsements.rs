@@ -6,7 +6,7 @@ use super::{AdminClient, AdminError};
 use crate::endorsements::EndorsementView;
 
 impl AdminClient {
-    /// Returns what a task gives to clients, and its endorsement.
+    /// Returns the model and the plans that a task gives to clients, and its endorsement.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.

@@ -96,8 +96,8 @@ impl AdminClient {
         wait(begun, async || self.device_sign_in(provider, &begun.device_code).await, sleep).await
     }
 
-    /// Ends the session that this client sends. Succeeds even if it has already ended. Returns where the person also
-    /// signs out at the identity provider, if there is such a page.
+    /// Ends the session that this client sends. Succeeds even if it has already ended. Returns the page at which the
+    /// person also signs out at the identity provider, if there is one.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.

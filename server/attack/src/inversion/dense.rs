@@ -5,10 +5,10 @@
 //! A row of the layer computes s = w·z + b, so the gradient with respect to w is that with respect to b, times z. Under plain
 //! SGD, momentum and clipping too, the update keeps this proportion: z = Δw / Δb.
 //!
-//! The layer need not read the features themselves: a model may scale them first. The attacker knows the model, so he computes
-//! updates of examples of his own, and from them the scale and the shift of each feature. These probes also find the layer: a
-//! weight and a bias whose quotient is not a line of each feature is not such a layer, or the plan hides the proportion, as
-//! Adam does.
+//! The layer need not read the features themselves: a model may scale them first. The attacker knows the model, so it
+//! computes updates of examples of its own, and from them the scale and the shift of each feature. These probes also
+//! find the layer: a weight and a bias whose quotient is not a line of each feature is not such a layer, or the plan
+//! hides the proportion, as Adam does.
 
 use std::ops::Range;
 

@@ -59,7 +59,7 @@ impl Domain {
     }
 }
 
-/// The largest peak signal-to-noise ratio that is reported, in dB. It stands for all that is larger.
+/// The largest peak signal-to-noise ratio that is reported, in dB. Larger ratios are reported as this value.
 pub const PSNR_MAX: f64 = 100.0;
 
 /// Returns the peak signal-to-noise ratio of a squared error in units of the range, in dB, at most [`PSNR_MAX`].

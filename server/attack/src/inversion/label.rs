@@ -14,7 +14,7 @@ use super::layout::{Tensor, largest};
 pub struct LastBias(Range<usize>);
 
 impl LastBias {
-    /// Finds the last tensor that gives away the labels of all probes: updates that the attacker has made himself, each of one
+    /// Finds the last tensor that gives away the labels of all probes: updates that the attacker has made, each of one
     /// example with a known label.
     pub fn find(tensors: &[Tensor], outputs: usize, probes: &[(Vec<f32>, u32)]) -> Option<Self> {
         let biases = tensors.iter().rev().filter(|tensor| tensor.shape == [outputs]);

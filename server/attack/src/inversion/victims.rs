@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{CannotAttack, Inputs, purpose};
 
-/// The number of random examples with which a reconstruction is compared.
+/// The number of random examples that a reconstruction is compared with.
 const GUESSES: usize = 200;
 
 /// The knowledge of the attacker.

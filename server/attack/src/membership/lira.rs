@@ -17,8 +17,8 @@ pub struct Shadows {
 const VARIANCE_MIN: f64 = 1e-12;
 
 impl Shadows {
-    /// Returns, for each example, the log-likelihood ratio that it was in the training of the model `target`, from the other
-    /// models. `None` for an example that all other models, or none, were trained on.
+    /// Returns, for each example, the log-likelihood ratio that the model `target` was trained on it, computed from the
+    /// other models. `None` for an example that all other models, or none of them, were trained on.
     pub fn scores(&self, target: usize) -> Vec<Option<f64>> {
         let count = self.confidences[target].len();
         let members: Vec<Option<Side>> = (0..count).map(|example| self.side(target, example, true)).collect();
@@ -83,7 +83,7 @@ mod tests {
         let shadows = Shadows { confidences, is_member };
         let score = shadows.scores(0)[0].unwrap();
         assert!((score - 2.25).abs() < 1e-12, "{score}");
-        // The same target among models of which none has trained on the example.
+        // The same target, among models that were not trained on the example.
         let lone =
             Shadows { confidences: vec![vec![4.0], vec![0.0]], is_member: vec![vec![true], vec![false]] };
         assert_eq!(lone.scores(0), [None]);

@@ -1,12 +1,13 @@
-//! The kinds of poisoning, and the settings with which each is tried.
+//! The kinds of poisoning, with the settings of each.
 
 use folkmoot_simulation::attack::Attack;
 use serde_json::{Value, json};
 
-/// The kinds that are tried without a choice, in this order. Kinds that need classes are left out if the labels are none.
+/// The kinds that are tried by default, in this order. Kinds that need classes are left out if the labels are not
+/// classes.
 ///
-/// To add a kind, add its name. Its settings are the defaults of `[adversary.attack]` in a world; where these lack a value,
-/// [`settings`] gives it.
+/// To add a kind, add its name. Its settings are the defaults of `[adversary.attack]` in a world. For settings without
+/// a default, add a value to [`settings`].
 const KINDS: [&str; 12] = [
     "sign_flip",
     "scale",
@@ -34,7 +35,7 @@ const TRIGGER: usize = 4;
 pub struct Fit {
     /// The number of features.
     pub width: usize,
-    /// The largest feature of all.
+    /// The largest value of any feature.
     pub high: f32,
     /// The classes that occur, in ascending order; empty if labels are not classes.
     pub classes: Vec<u32>,
@@ -56,7 +57,7 @@ pub fn named(kind: &str, fit: &Fit) -> Result<Attack, String> {
     serde_json::from_value(attack).map_err(|error| error.to_string())
 }
 
-/// Returns the settings that have no default: those that an attack of this kind requires.
+/// Returns the settings without a default, which an attack of this kind requires.
 fn settings(kind: &str, fit: &Fit) -> Result<Value, String> {
     let no_classes =
         || "it changes labels, and the labels of this data are not two classes or more".to_owned();

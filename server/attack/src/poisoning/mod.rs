@@ -43,7 +43,7 @@ pub struct Poisoning {
     pub seeds: Vec<u64>,
     /// The metric on held-out examples.
     pub metric: String,
-    /// The run without an attack, and those with each attack.
+    /// The run without an attack, and the run with each attack.
     pub attacks: Vec<PoisoningOutcome>,
     /// The attacks that do not fit the world, with the reason.
     pub left_out: Vec<String>,
@@ -92,7 +92,7 @@ pub fn attacks(inputs: &Inputs, settings: &PoisoningSettings) -> Result<Vec<(Str
             kinds.iter().map(attack).collect::<Result<_, _>>()?
         }
     };
-    // The world's own attack replaces that of its kind, so that its settings can be chosen.
+    // The attack in the world file replaces the attack of the same kind, so that the operator can choose its settings.
     if let Some(adversary) = &inputs.world.adversary {
         let own =
             |attack: &Attack| std::mem::discriminant(attack) == std::mem::discriminant(&adversary.attack);

@@ -4,9 +4,9 @@ use folkmoot_simulation::attack::Attack;
 
 use crate::CannotAttack;
 
-/// Returns the examples on which a model's accuracy is the success of an attack on the data: those whose label the attack
-/// changes, with the wrong label, or those with the trigger of a backdoor. `None` for an attack on updates, or if there are
-/// no such examples.
+/// Returns the examples on which a model's accuracy is the success of an attack on the data: examples whose label the
+/// attack changes, with the wrong label, or examples with the trigger of a backdoor. `None` for an attack on updates,
+/// or if there are no such examples.
 ///
 /// # Errors
 /// If the attack does not fit the examples.

@@ -24,7 +24,7 @@ impl Property {
         most.map(|(class, _)| Property::Class(*class))
     }
 
-    /// Returns whether the property fits the examples: there are classes, or there is such a feature.
+    /// Returns whether the property fits the examples: whether the labels are classes, or the feature exists.
     pub(super) fn fits(self, examples: &Examples) -> bool {
         match self {
             Property::Class(_) => matches!(examples.labels(), Labels::Classes(_)),

@@ -14,7 +14,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Learns from updates of equal length, each with its truth. The strength of the ridge is that with the smallest
+    /// Learns from updates of equal length, each with its truth. Chooses the strength of the ridge with the smallest
     /// squared error on updates that are left out one at a time, which has a closed form (Cawley and Talbot 2003,
     /// "Efficient leave-one-out cross-validation of kernel Fisher discriminant classifiers", equation 11). Returns
     /// `None` if no value distinguishes the updates.

@@ -32,7 +32,7 @@ pub struct PropertySettings {
     pub examples: Option<usize>,
     /// The share of these examples that have the property, at a client with it.
     pub share: f64,
-    /// The number of updates of shadow clients, and as many of victims; even.
+    /// The number of updates of shadow clients, and also of victims. Even.
     pub updates: usize,
     /// The numbers of the views.
     pub views: ViewChoice,

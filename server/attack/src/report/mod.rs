@@ -51,7 +51,7 @@ pub struct Statement {
     pub attack: &'static str,
     /// The meaning of the result.
     pub meaning: String,
-    /// The settings to switch on, or those that are on already.
+    /// The settings that would help, or that already help.
     pub remedy: String,
 }
 

@@ -208,7 +208,7 @@ fn of_poisoning(task: &TaskDescription, poisoning: &Poisoning) -> Statement {
     };
     let best = poisoning.attacks.iter().filter_map(|outcome| Some((outcome, success(outcome)?)));
     let best = best.max_by(|one, other| one.1.gain().total_cmp(&other.1.gain()));
-    // The baseline comes first, so the places are the same.
+    // `attacks` and the rows of the comparison both begin with the baseline, so their places correspond.
     let shown = |outcome: &PoisoningOutcome| {
         let place = poisoning.attacks.iter().position(|other| std::ptr::eq(other, outcome));
         let shown = place.and_then(|place| poisoning.comparison.shown().into_iter().nth(place));

@@ -63,7 +63,7 @@ pub struct Follower {
     /// The chain; `None` before the first entry.
     chain: Option<Chain>,
     known: Option<Head>,
-    /// The last entry before the first one, if that is not entry 1.
+    /// The head before the log's first entry, unless this entry has the number 1.
     removed: Option<Head>,
     /// True if an entry says that the entries before the first one were removed.
     is_removal_recorded: bool,
@@ -118,8 +118,8 @@ impl Follower {
     /// Ends the log.
     ///
     /// # Errors
-    /// If the known head is beyond its end or was removed, or if entries are missing at the beginning that retention did
-    /// not remove.
+    /// If the known head is beyond the end of the log or was removed, or if entries are missing at the beginning and
+    /// retention did not remove them.
     pub fn end(self) -> Result<Followed, CliError> {
         let head = self.chain.unwrap_or_default().head();
         let removed = self.removed;
@@ -128,8 +128,8 @@ impl Follower {
             (Some(known), _) if known.entries > head.entries => Err(broken(&ChainError::Head(known))),
             (Some(known), Some(removed)) if known.entries <= removed.entries => Err(CliError::with_remedy(
                 format!(
-                    "the known head of {} entries cannot be verified: entries 1 to {} were removed, according to the log by \
-                     retention, which somebody with access to the database can imitate",
+                    "the known head of {} entries cannot be verified: the log says that retention removed entries 1 to \
+                     {}, but somebody with access to the database could have written that",
                     known.entries, removed.entries
                 ),
                 "verify an export that contains it with --file, and save the current head",

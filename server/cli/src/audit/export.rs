@@ -27,7 +27,7 @@ pub struct Args {
 struct Exported {
     #[serde(flatten)]
     head: Head,
-    /// The number of entries in the file, which is smaller than that of the head if retention removed some.
+    /// The number of entries in the file. It is smaller than the number of the head if retention removed entries.
     written: u64,
     file: PathBuf,
 }

@@ -58,7 +58,7 @@ fn text(verified: &Verified) -> String {
     let removed = verified.removed.map_or_else(String::new, |removed| {
         let last = removed.entries;
         format!(
-            "Entries 1 to {last} were removed, according to the log by retention. The head at their end was {}.\n",
+            "The log says that retention removed entries 1 to {last}. The head at their end was {}.\n",
             chain::shown(removed)
         )
     });

@@ -19,8 +19,8 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Restores a backup into an empty data folder and an empty database. The database and the storage for models and updates
-/// may differ in kind from those that were saved.
+/// Restores a backup into an empty data folder and an empty database. The kinds of the database and of the storage for
+/// models and updates may change, for example from SQLite to PostgreSQL.
 ///
 /// # Errors
 /// If the backup is damaged or of another version, if the data folder or the database is not empty, or if data cannot be

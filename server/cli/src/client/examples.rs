@@ -18,8 +18,8 @@ use crate::{CliError, examples_file::ExamplesArgs};
 /// Returns the source of the examples that the flags describe.
 ///
 /// # Errors
-/// If the examples cannot be read. A table whose columns are not all numbers and images of several sizes are no error,
-/// because a plan may have the schema for them.
+/// If the examples cannot be read. Texts in a table, or images of different sizes, are allowed, because a plan may have
+/// a schema for them.
 pub fn source(args: &ExamplesArgs) -> Result<Arc<dyn ExampleSource>, CliError> {
     let (path, options) = (args.path().to_owned(), args.options()?);
     let unreadable = |error: DataError| CliError::new(error.to_string());
@@ -60,7 +60,7 @@ impl ExampleSource for Encoded {
     }
 
     fn examples(&self, schema: Option<&DataSchema>) -> Result<Examples, String> {
-        // The schema of the flags encodes the data the same way for every plan that does not have another.
+        // Plans without a schema, or with the schema of the flags, encode the data the same way.
         let own = self.options.schema.as_ref();
         let schema = match (own, schema) {
             (Some(own), Some(schema)) if own != schema => {

@@ -36,7 +36,7 @@ struct Tested {
 /// Sends a test notice through every channel for notices.
 ///
 /// # Errors
-/// If a channel did not take it, or there is no channel.
+/// If a channel did not deliver the notice, or there is no channel.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let config = super::load(args.config.as_deref())?;
     let host = config.host_config();
@@ -83,7 +83,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     if failed == 0 {
         return Ok(());
     }
-    let message = format!("{failed} of {} channels did not take the notice", tested.len());
+    let message = format!("{failed} of {} channels did not deliver the notice", tested.len());
     Err(CliError::with_remedy(
         message,
         "correct these channels in [notifications], then run the command again",

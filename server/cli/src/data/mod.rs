@@ -15,7 +15,8 @@ use super::CliError;
 /// The subcommands of `folkmoot data`.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Derive from a table or from images how they become numbers, for every client that trains on such data.
+    /// Derive a schema from a table or from images: the rules that turn them into numbers, for all clients with such
+    /// data.
     Schema(schema::Args),
     /// Write the features and labels of a table or of images as a NumPy archive, for other programs.
     Encode(encode::Args),
@@ -48,7 +49,7 @@ pub fn read_schema(path: Option<&Path>) -> Result<Option<DataSchema>, CliError> 
     }
     let schema = schema_of_model(path, &read_model_file(path)?.onnx)?;
     schema.map(Some).ok_or_else(|| {
-        let message = format!("{} carries no schema", path.display());
+        let message = format!("{} contains no schema", path.display());
         CliError::with_remedy(message, "give the schema file, or a model of a task with [data] schema")
     })
 }

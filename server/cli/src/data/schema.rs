@@ -29,16 +29,17 @@ pub struct Args {
     /// Tables: a column that is neither feature nor label, such as a name or the owner of the row. Can be repeated.
     #[arg(long, value_name = "NAME")]
     exclude: Vec<String>,
-    /// Images: the width of the model's input in pixels. By default the images stay as they are, and must agree.
+    /// Images: the width of the model's input in pixels. By default, images keep their size, which must be the same for
+    /// all.
     #[arg(long, value_name = "PIXELS", requires = "height")]
     width: Option<u32>,
     /// Images: the height of the model's input in pixels.
     #[arg(long, value_name = "PIXELS", requires = "width")]
     height: Option<u32>,
-    /// Images: use one channel of brightness also if images are in colour.
+    /// Images: use one channel of brightness, even if images are in colour.
     #[arg(long)]
     grey: bool,
-    /// Images: the treatment of other proportions.
+    /// Images: the treatment of images whose proportions differ from the model's input.
     #[arg(long, value_name = "FIT", default_value = "crop")]
     fit: FitChoice,
     /// The schema file to write.
@@ -51,9 +52,9 @@ pub struct Args {
 /// The treatments of images with other proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum FitChoice {
-    /// Keep the centre. For photographs.
+    /// Keep the centre. Use it for photographs.
     Crop,
-    /// Keep all of the image, and fill the rest with its mean. Where edges matter.
+    /// Keep all of the image, and fill the rest with its mean. Use it where edges matter.
     Pad,
     /// Distort the image.
     Stretch,
@@ -106,7 +107,8 @@ impl Args {
         if !has_others {
             return Ok(());
         }
-        let message = format!("{}: a flag for {kind} is given, and the data are none", self.data.display());
+        let message =
+            format!("{}: a flag for {kind} is given, but the data are not {kind}", self.data.display());
         Err(CliError::with_remedy(
             message,
             "omit it; `folkmoot data schema --help` says which flag is for which data",

@@ -21,7 +21,7 @@ pub struct Args {
 /// Signs the statement in a folder.
 ///
 /// # Errors
-/// Fails if a file cannot be read or written, or if the plans are not those of the statement.
+/// Fails if a file cannot be read or written, or if the plans differ from the statement's.
 pub fn run(args: Args) -> Result<(), CliError> {
     let key = key::read(&args.key)?;
     let (text, statement) = folder::statement(&args.folder)?;

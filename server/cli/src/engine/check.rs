@@ -115,7 +115,7 @@ fn verdict(
     }
 }
 
-/// Lists what the comparisons do not cover.
+/// Lists the parts of the model that the comparisons do not cover.
 fn not_checked(model: &Model, tract: Option<&str>, rounding: Option<&str>) -> Vec<String> {
     let mut not_checked = Vec::new();
     not_checked.extend(tract.map(|reason| format!("the output, because tract cannot compute it: {reason}")));

@@ -9,7 +9,7 @@ use folkmoot_engine::{
 
 /// The number of measurements, of which the fastest is reported.
 const REPETITIONS: usize = 5;
-/// The dimensions of the matrix product: rows, and the other two dimensions.
+/// The rows of the left matrix of the product. Its columns, and both dimensions of the right matrix, are `WIDTH`.
 const ROWS: usize = 512;
 const WIDTH: usize = 1024;
 /// The number of floats to copy, which is more than caches hold.

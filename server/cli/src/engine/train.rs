@@ -109,8 +109,10 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let model = model.for_plan(&plan).map_err(failed(&args.model))?;
     let schema = args.schema(&file.onnx)?;
     if schema.as_ref().is_some_and(|schema| !schema.has_labels()) && plan.loss != Loss::ModelOutput {
-        let message =
-            format!("the schema has no label, with which the loss {} compares outputs", plan.loss.name());
+        let message = format!(
+            "the schema has no label, but the loss {} compares outputs with labels",
+            plan.loss.name()
+        );
         return Err(CliError::with_remedy(
             message,
             "add a label to the schema, or choose the loss model_output",

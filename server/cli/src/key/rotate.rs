@@ -7,8 +7,8 @@ use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, words::sec
 pub struct Args {
     /// The key's name, its id (the part before the dot), or the beginning of its id.
     id: String,
-    /// The time for which the old secret stays valid, at most 30d: a number with s, m, h or d, or seconds. Use 0 if somebody else
-    /// may have the secret.
+    /// The time for which the old secret stays valid, at most 30d: a number with s, m, h or d, or a number of seconds.
+    /// Use 0 if somebody else may have the secret.
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = |text: &str| seconds(text, OVERLAP_SECONDS_MAX))]
     overlap: u64,
     #[command(flatten)]

@@ -13,7 +13,8 @@ pub struct Args {
     /// The version. The default is the newest one.
     #[arg(long, value_name = "NUMBER")]
     version: Option<u64>,
-    /// The cluster, counted from 1, of a task with plan.clusters. The default is the one with the largest share of the clients.
+    /// The cluster, counted from 1, of a task with plan.clusters. The default is the cluster with the largest share of
+    /// the clients.
     #[arg(long, value_name = "NUMBER")]
     cluster: Option<u32>,
     /// The file to write: ONNX, or only the weights if its name ends with .safetensors.

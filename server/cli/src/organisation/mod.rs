@@ -19,7 +19,7 @@ pub enum Command {
     List(CoordinatorArgs),
     /// Change an organisation's quotas.
     Set(set::Args),
-    /// Show what the clients of every organisation used on each day.
+    /// Show the daily usage of every organisation's clients.
     Usage(usage::DaysArgs),
     /// Close an organisation forever: revoke its API keys, tokens and clients, and cancel its tasks.
     Close(close::Args),

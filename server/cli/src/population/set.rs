@@ -15,8 +15,8 @@ pub struct Args {
     /// be changed only before the first client enrols.
     #[arg(long, value_name = "crowd|sites")]
     clients: Option<ClientKind>,
-    /// Let viewers and privacy officers download the models of the population's tasks, or not. Operators and admins always
-    /// may.
+    /// Allow (true) or forbid (false) viewers and privacy officers to download the models of the population's tasks.
+    /// Operators and admins always may.
     #[arg(long, value_name = "true|false")]
     viewers_download: Option<bool>,
     /// The unit of privacy. It can be changed only before the first client enrols.

@@ -12,7 +12,7 @@ use super::{CliError, connection::CoordinatorArgs};
 pub enum Command {
     /// List the open sessions of the organisation's people and keys, newest first.
     List(CoordinatorArgs),
-    /// End a session, or all sessions of a person. They can no longer be used at once.
+    /// End a session, or all sessions of a person, at once.
     End(end::Args),
 }
 

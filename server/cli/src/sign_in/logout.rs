@@ -19,7 +19,10 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let (url, sessions) = (&args.address.url, Sessions::open()?);
     let Some(stored) = sessions.get(url)? else {
         let message = format!("there is no session for {url}");
-        return Err(CliError::with_remedy(message, "check --url; it must be that of `folkmoot login`"));
+        return Err(CliError::with_remedy(
+            message,
+            "check --url; it must be the same as for `folkmoot login`",
+        ));
     };
     let client = args.address.connect(&stored.session)?;
     let provider_url = client.sign_out().await?.map(|signed_out| signed_out.provider_url);

@@ -44,7 +44,8 @@ pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
     let seeds = args.seeds(inputs.settings.seed)?;
     let target = target(args, inputs)?;
     let descriptions: Vec<_> = tasks.iter().map(|task| task.description.clone()).collect();
-    // Variants with which clients predict by weights of their own are measured on the clients, so the others must be, too.
+    // If clients of one variant predict with weights of their own, that variant is measured on the clients. To be
+    // comparable, all variants are then measured there.
     let on_clients = descriptions.iter().any(|description| description.plan.is_personal());
     let key = shared_key(&inputs.onnx, &inputs.source, inputs.trace.as_ref()).map_err(failed)?;
     let shared = Shared { key, on_clients };

@@ -25,16 +25,16 @@ pub struct NamedTask {
 
 /// The task and its variants.
 pub struct Variants {
-    /// Those that are run. The task is the first, unless it equals a variant.
+    /// The variants to run. The task itself is the first, unless it equals a variant.
     pub tasks: Vec<NamedTask>,
     /// The index of the task, or of the variant that equals it.
     pub baseline: usize,
-    /// Those that have a name and do not fit the task.
+    /// The variants by name that do not fit the task.
     pub left_out: Vec<LeftOut>,
 }
 
-/// Reads the task and its variants. A name stands for a change of any task, so one that does not fit this task is left out. A file is
-/// written for this task, so its faults are errors.
+/// Reads the task and its variants. A variant given by its name changes any task, so it is left out if it does not fit
+/// this task. A variant in a file is for this task, so its faults are errors.
 ///
 /// # Errors
 /// If a variant is unknown, a file has faults, or a variant cannot be compared with the task.
@@ -118,7 +118,7 @@ fn change(variant: &str, mut task: Table, clients: usize) -> Result<(String, Tab
 fn check(inputs: &Inputs, name: &str, description: &TaskDescription) -> Result<(), CliError> {
     if description.data != inputs.description.data {
         return Err(CliError::with_remedy(
-            format!("the variant `{name}` changes [data], so it would train on other columns than the task"),
+            format!("the variant `{name}` changes [data], so it would not train on the task's columns"),
             "use the same [data] in all variants",
         ));
     }
@@ -126,7 +126,7 @@ fn check(inputs: &Inputs, name: &str, description: &TaskDescription) -> Result<(
     if metric != expected {
         return Err(CliError::with_remedy(
             format!(
-                "the variant `{name}` measures the metric `{}`, and the task measures `{}`",
+                "the variant `{name}` measures the metric `{}`, but the task measures `{}`",
                 metric.name(),
                 expected.name()
             ),

@@ -15,7 +15,7 @@ pub struct Args {
     /// The number of sites to list, at most 100.
     #[arg(long, default_value_t = 100, value_name = "N")]
     limit: u32,
-    /// List only sites that follow this client's one, which is the last of the previous page.
+    /// List only sites after the site of this client, the last one of the previous page.
     #[arg(long, value_name = "CLIENT")]
     after: Option<ClientId>,
     #[command(flatten)]

@@ -26,6 +26,8 @@ impl Command {
             Self::Prepare(args) => prepare::run(&args),
             Self::Show(args) => show::run(&args),
         });
-        run.await.map_err(|error| CliError::new(format!("the command was interrupted: {error}")))?
+        run.await.map_err(|error| {
+            CliError::new(format!("the command was interrupted: {error}; run the command again"))
+        })?
     }
 }

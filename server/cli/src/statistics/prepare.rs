@@ -17,7 +17,7 @@ const BINS_MAX: u64 = 1_000;
 /// The maximum number of clients of a round.
 const CLIENTS_MAX: i64 = 100_000;
 
-/// The maximum number of statistics. The model grows with its product with the number of columns.
+/// The maximum number of statistics. The size of the model is proportional to the statistics times the features.
 const STATISTICS_MAX: usize = 10_000;
 
 /// The finest grid that is tried.
@@ -28,7 +28,8 @@ const FRACTION_BITS_MIN: u32 = 14;
 /// The flags of `folkmoot statistics prepare`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A column of numbers and its range, such as `age=0..120`. Numbers outside count as its ends. Can be repeated.
+    /// A column of numbers and its range, such as `age=0..120`. A number outside counts as the nearest end of the
+    /// range. Can be repeated.
     #[arg(long, value_name = "NAME=FROM..TO", value_parser = column::number)]
     number: Vec<TableColumn>,
     /// A column of dates and its range, such as `admitted=2020-01-01..2026-12-31`. Can be repeated.
@@ -51,8 +52,8 @@ pub struct Args {
     /// Hide the means of single clients: the coordinator only sees the sum.
     #[arg(long)]
     secure_aggregation: bool,
-    /// Add the noise of differential privacy, with this budget for each client. All clients count alike, whatever the number
-    /// of their rows. With --secure-aggregation, clients add the noise themselves.
+    /// Add the noise of differential privacy, with this budget for each client. All clients count equally, whatever
+    /// their number of rows. With --secure-aggregation, clients add the noise themselves.
     #[arg(long, value_name = "EPSILON", value_parser = positive)]
     epsilon: Option<f64>,
     /// The probability that the noise does not protect a client. It should be far below 1 / clients.
@@ -93,8 +94,10 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let layout = Layout::of(&schema, usize::try_from(args.bins).unwrap_or(usize::MAX));
     let norm_max = layout.norm_max();
     if layout.statistic_count() > STATISTICS_MAX {
-        let message =
-            format!("these are {} statistics, and the limit is {STATISTICS_MAX}", layout.statistic_count());
+        let message = format!(
+            "these columns have {} statistics; the limit is {STATISTICS_MAX}",
+            layout.statistic_count()
+        );
         return Err(CliError::with_remedy(message, "ask for fewer columns, or set --bins lower"));
     }
     fs::create_dir_all(&args.out).map_err(CliError::write(&args.out))?;
@@ -119,8 +122,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
 /// Returns the text of the task file, with the finest grid that many clients' sums allow.
 ///
 /// # Errors
-/// The faults of the task with the finest grid, if no grid is allowed. The columns are right, so a fault is about the numbers
-/// of the other flags.
+/// The faults of the task with the finest grid, if the task allows no grid. The columns are valid, so the faults are
+/// about the other flags.
 fn checked_task(args: &Args, norm_max: f64, path: &Path, model: &Model) -> Result<String, CliError> {
     let tried = |fraction_bits| {
         let text = task(args, norm_max, fraction_bits);
@@ -154,7 +157,7 @@ accumulation_steps = 1000000    # one step over all rows
 [grid]
 fraction_bits = {fraction_bits}
 value_max = {value_max}
-weight_max = 1000000            # a client with more rows counts as one with so many
+weight_max = 1000000            # a client with more rows counts as if it had this many
 
 [stop]
 rounds = 1
@@ -174,7 +177,7 @@ over_selection_factor = 1.0
         let alike = rule("uniform_mean");
         format!("{alike}\n[privacy]\nkind = \"{kind}\"\nepsilon = {epsilon}\ndelta = {delta}\n")
     };
-    // No honest update is longer than the norm, so a bound changes none.
+    // No honest update is longer than `norm_max`, so the bound changes none of them.
     match (args.epsilon, args.secure_aggregation) {
         (None, false) => format!("{head}{}norm_max = {norm_max}\n", rule("norm_bound")),
         (None, true) => sum_of(head) + &rule("weighted_mean"),

@@ -26,7 +26,7 @@ pub struct Args {
     /// Write a schema for training, which scales numbers and dates by their mean and deviation.
     #[arg(long, value_name = "FILE.json")]
     schema: Option<PathBuf>,
-    /// The column that the schema makes the label.
+    /// The column to predict: the label of the schema.
     #[arg(long, value_name = "NAME", requires = "schema")]
     label_column: Option<String>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use crate::{CliError, output, words::words};
 /// The flags of `folkmoot task new`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The scheduling policy: when clients start and versions are committed.
+    /// The scheduling policy, which decides when clients start and when versions are committed.
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(kinds("scheduling")))]
     scheduling: Option<String>,
     /// The aggregator, which combines updates.

@@ -20,7 +20,7 @@ async fn with(changes: Value, world_changes: Value) -> Outcome {
     run(task(&changes), world(&world_changes), 2).await
 }
 
-/// A component that combines by the plain mean and adds the aggregate gives what the built-in kinds give.
+/// A component that computes the plain mean and adds the aggregate has the same result as the built-in kinds.
 #[tokio::test]
 async fn a_component_can_be_the_mean() {
     let stop = json!({ "rounds": 3 });

@@ -15,7 +15,7 @@ use crate::{
 const RATE: f64 = 0.05;
 /// The number of local steps.
 const STEPS: usize = 3;
-/// The number of clients that the task counts with. Two of them take part, so half of them.
+/// The number of clients in the task's settings. Only half of them, two, take part.
 const CLIENTS: u64 = 4;
 
 fn description(finalizer: Value, rounds: u64) -> TaskDescription {

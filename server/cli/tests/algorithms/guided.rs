@@ -37,7 +37,7 @@ fn settings(changes: &Value) -> WorldSettings {
     world(&all)
 }
 
-/// The model, the examples of the clients, and those that guide the coordinator.
+/// The model, the examples of the clients, and the examples of the coordinator.
 struct Scene {
     model: Model,
     clients: Vec<Examples>,

@@ -92,7 +92,7 @@ async fn one_step_solves_a_linear_regression_through_the_coordinator() {
     let twice =
         trained(description("mean_squared_error", &newton, 2, (1, 1)), "targets.csv", 1, &start).await;
     assert!(distance(&twice, &expected.linear) < 2e-6, "{twice:?}");
-    // Half a step goes half of the way.
+    // With the learning rate 0.5, a step goes half of the way.
     let half = json!({ "damping": 0.0, "tolerance": 1e-6, "learning_rate": 0.5 });
     let found = trained(description("mean_squared_error", &half, 1, (1, 1)), "targets.csv", 1, &start).await;
     let middle: Vec<f64> =

@@ -5,7 +5,8 @@ use folkmoot_protocol::{TrainingPlan, saturating::to_float32};
 use super::{Guide, Visit};
 use crate::{GuideError, MakeError, Rows};
 
-/// FedDF: averages the clients' models, and trains the average toward the mean of what the models predict for the coordinator's examples.
+/// FedDF: averages the clients' models, and trains the average toward the mean of their predictions for the
+/// coordinator's examples.
 pub(super) fn means(
     rows: &mut Rows<'_>,
     guide: &Guide<'_>,

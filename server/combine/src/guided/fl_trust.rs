@@ -3,7 +3,8 @@ use folkmoot_aggregation::{Combination, FlTrust, Projections};
 use super::{Guide, Visit};
 use crate::{GuideError, MakeError, Rows};
 
-/// FLTrust: trains the root update by the task's plan, measures the updates against it, and combines those that agree.
+/// FLTrust: trains the root update by the task's plan, compares the updates with it, and combines the updates that
+/// agree.
 pub(super) fn means(rows: &mut Rows<'_>, guide: &Guide<'_>, visit: &mut Visit<'_>) -> Result<(), MakeError> {
     let root = root_update(guide)?;
     let mut projections = Projections::new(rows.updates.len());

@@ -1,5 +1,5 @@
-//! Rules that use examples which the coordinator itself has. It trains here, on the thread that computes the version, with a seed that
-//! depends on the round and its updates. So a version that is computed again is the same, bit for bit.
+//! Aggregators that use the coordinator's own examples. The coordinator trains on the thread that computes the version,
+//! with a seed that depends on the round and its updates. So a version that is computed again is the same, bit for bit.
 
 mod fed_df;
 mod fed_law;
@@ -12,7 +12,7 @@ use folkmoot_protocol::{LearningRateSchedule, Precision, RoundId, TrainingPlan};
 
 use crate::{GuideError, MakeError, Rows};
 
-/// The examples that the coordinator itself has, and the model at the newest version.
+/// The coordinator's own examples, and the model at the newest version.
 pub struct OwnExamples {
     /// The model, with the output that the plan trains.
     pub model: Model,
@@ -54,8 +54,8 @@ impl Guide<'_> {
         TrainingPlan { precision: Precision::Single, time_limit_seconds: None, model_contrast: None, ..plan }
     }
 
-    /// Returns the clients' plan without all that would change a gradient or choose and change examples. The coordinator's own
-    /// objective has none of that.
+    /// Returns the clients' plan without the settings that change gradients, or that choose and change examples. The
+    /// coordinator's own objective has no such settings.
     fn plain_plan(&self) -> TrainingPlan {
         TrainingPlan {
             learning_rate_schedule: LearningRateSchedule::Constant,

@@ -1,4 +1,4 @@
-//! Tests of updates that two processes receive, each a part or another one.
+//! Tests of updates of which two processes receive parts, or different bytes.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ async fn another_update_that_was_begun_here_leaves_no_trace() {
     sum.reconcile(driver.log(), std::slice::from_ref(&accepted), &[1.0]).expect("it was copied");
     assert_is(&sum, -1.0);
 
-    // The first request sends more, is refused, and gives up what it has sent.
+    // The first request sends more, is refused, and discards the bytes that it has sent.
     let refusal = upload.push(&begun[HEADER_BYTES + 4 * COUNT / 2..]).expect_err("the round has closed");
     assert_eq!(refusal.code(), ErrorCode::RoundClosed);
     upload.give_up(&driver);

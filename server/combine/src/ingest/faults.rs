@@ -51,7 +51,7 @@ pub(super) fn decode_refusal(error: DecodeError<Refusal>) -> Refusal {
     }
 }
 
-/// Checks the sums after the header of an evaluation's update. An older client sends none.
+/// Checks the sums after the header of an evaluation's update. Older clients send no sums.
 pub(super) fn check_sums(
     bytes: &[u8],
     expected: &ExpectedUpdate,

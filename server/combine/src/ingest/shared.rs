@@ -144,7 +144,7 @@ impl Ingest {
     pub async fn take_over(&self, round: RoundId, id: AssignmentId) -> Result<(), UpdateStoreError> {
         let Some(store) = &self.store else { return Ok(()) };
         let mut segment = match self.log.open(round, id) {
-            // A request that is no longer needed still has it.
+            // A request that is no longer needed still holds the segment.
             Err(RoundLogError::Busy(_)) => return Ok(()),
             segment => segment?,
         };

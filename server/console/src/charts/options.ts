@@ -20,7 +20,7 @@ export interface Line extends Axis {
   isBar?: boolean;
   /** The values as measured, drawn faintly behind their smoothed line. */
   isFaint?: boolean;
-  /** Draws on over gaps, where only other lines have values. */
+  /** Continues the line over gaps, where only other lines have values. */
   spansGaps?: boolean;
   /** The index of the line's colour, if it is not the index of the line. */
   colour?: number;

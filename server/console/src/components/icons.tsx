@@ -33,7 +33,7 @@ export function Icon({ name }: { name: IconName }) {
   );
 }
 
-/** The mark: a folk in two half circles around the one who speaks. */
+/** The logo: people in two half circles around a speaker. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 24 24" aria-hidden="true">

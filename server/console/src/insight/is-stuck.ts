@@ -106,7 +106,7 @@ function selecting({ population }: Facts, funnel: RoundFunnel, last: Round | und
   };
 }
 
-/** Says how many are enough from the deadline on, if these are fewer than before it. */
+/** Returns a text about the number that is enough from the deadline on; empty if it is not smaller than before. */
 function after(needed: number | null | undefined, then: number | null | undefined): string {
   if (typeof needed !== 'number' || typeof then !== 'number' || then >= needed) return '';
   return `; from then on ${count(then)} are enough`;

@@ -75,7 +75,7 @@ function Scores({ scores }: { scores: CommitScores }) {
   return (
     <Card
       title="Unusual updates"
-      note="Each update is compared with the others of the version: its length with the median length, and its direction with that of the aggregate. A score above 3.5 is unusual. It is no proof of an attack: a client with rare data can be unusual, too. Look at a client whose updates are unusual in many rounds."
+      note="Each update is compared with the others of the version: its length with the median length, and its direction with the direction of the aggregate. A score above 3.5 is unusual. It is no proof of an attack: a client with rare data can be unusual, too. Look at a client whose updates are unusual in many rounds."
     >
       <p>
         {scores.unusual === 0 ? 'No update is unusual' : `${count(scores.unusual)} unusual`} among {count(scores.updates)}.

@@ -28,8 +28,8 @@ fn ids(numbers: &[u8]) -> Vec<ClientId> {
     numbers.iter().map(|number| samples::client(*number)).collect()
 }
 
-/// Returns the clients that a step draws at the deadline of 20 seconds; the clients and the number that it asks for; or nobody, if the
-/// round is abandoned.
+/// Returns the result of a step at the deadline of 20 seconds: the clients that it draws, nobody if it abandons the
+/// round, or as an error the clients and the number of clients for which it asks the selection.
 fn step(round: &Round, input: RoundInput, rules: Rules<'_>) -> Result<Vec<ClientId>, (Vec<ClientId>, u64)> {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let (next, effects) = round.clone().step(input, rules, Timestamp(20_000), &mut rng).unwrap();

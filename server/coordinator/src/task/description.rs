@@ -45,7 +45,7 @@ pub struct TaskDescription {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "examples" = [0.1])))]
     pub token_share_max: Option<f64>,
-    /// The scheduling policy: when clients start and versions are committed.
+    /// The scheduling policy, which decides when clients start and when versions are committed.
     pub scheduling: SchedulingChoice,
     /// The compression of updates. The default is uncompressed float32.
     #[serde(default, skip_serializing_if = "Option::is_none")]

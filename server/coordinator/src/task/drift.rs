@@ -51,7 +51,7 @@ impl TaskDescription {
     }
 }
 
-/// Records faults if the correction of the clients could not be the one of the algorithm.
+/// Records faults if the clients' correction could differ from the algorithm's.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let Some(drift) = description.finalizer.drift_correction() else { return };
     let (kind, plan) = (name(drift), &description.plan);

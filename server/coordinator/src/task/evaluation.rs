@@ -58,9 +58,9 @@ pub struct FederatedEvaluation {
     #[serde(default = "ten")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub minimum_group: u64,
-    /// Measures what a personalisation of the version is worth: each client holds a share of its examples out, measures the version on
-    /// them, trains it on its other examples, and measures it again on the held-out ones. Evaluations list the second measurement as
-    /// `fine_tuned`. Nothing that is trained leaves the device.
+    /// Measures the benefit of personalising the version: each client holds out a share of its examples, measures the
+    /// version on them, trains it on its other examples, and measures it again on the held-out ones. Evaluations list
+    /// the second measurement as `fine_tuned`. The trained weights never leave the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "epochs": 1, "learning_rate": 0.05 }])))]
     pub fine_tuning: Option<FineTuning>,
@@ -97,7 +97,7 @@ fn five_minutes() -> u64 {
 }
 
 impl Measured {
-    /// Returns the best measurement; among equals, the one with the lowest loss, and then the earliest.
+    /// Returns the best measurement; among equal ones, the measurement with the lowest loss, and then the earliest.
     ///
     /// On a small test set, many versions have the same accuracy while their loss still falls.
     pub fn best(measured: &[Measured]) -> Option<&Measured> {

@@ -266,7 +266,7 @@ mod tests {
         // 30 rounds of a client at epsilon 4 and delta 1e-6.
         assert!((5.0..8.0).contains(&noise.noise_multiplier), "{}", noise.noise_multiplier);
         assert_eq!(task.masked_sum_fault(100_000), None);
-        // The plan of a plain task says what it said before.
+        // The plan of a plain task does not change.
         assert_eq!(secure(json!({}), json!({})).secure_terms().unwrap().noise, None);
     }
 

@@ -306,7 +306,7 @@ fn those_who_stay_away_count_less() {
     let limits = RetryLimits { arrivals_per_second_min: 0.0, ..RetryLimits::default() };
     let start = 10 * HOUR;
     pace.advance(Timestamp(start));
-    // For twenty minutes, two clients a second are asked to come, but only one a second comes.
+    // For twenty minutes, two clients a second are asked to check in, but only one a second does.
     for _ in 0..2400 {
         let window = RetryWindow { milliseconds_min: 0, milliseconds_max: 20 * MINUTE };
         pace.calendar.expect(window, Timestamp(start), |_| 1.0);

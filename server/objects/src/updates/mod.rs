@@ -203,7 +203,7 @@ impl UpdateStore {
     }
 }
 
-/// Reads up to `most` bytes on a blocking thread. Fewer are the last ones.
+/// Reads up to `most` bytes on a blocking thread. If it returns fewer, they are the last ones.
 async fn read_piece(mut segment: LogReader, most: usize) -> Result<(Bytes, LogReader), UpdateStoreError> {
     let read = tokio::task::spawn_blocking(move || {
         let mut bytes = vec![0; most];

@@ -3,8 +3,8 @@
 //!
 //! There are two distributions on the integers: Skellam, which stays Skellam under sums, and the discrete Gaussian,
 //! which nearly does. An update of norm c is divided by the granularity γ, rotated, and rounded to integers at random.
-//! The rounding is drawn again until the norm is within a bound (there, proposition 22). All quantities here are in steps of
-//! that grid.
+//! The rounding is drawn again until the norm is within a bound (Kairouz, Liu and Steinke 2021, proposition 22). All
+//! quantities here are in steps of that grid.
 
 use super::order::Orders;
 use super::special::ln_add;

@@ -1,4 +1,4 @@
-//! Privacy audits: a lower bound on what one run revealed, measured by canaries.
+//! Privacy audits: a lower bound on the privacy loss of one run, measured by canaries.
 //!
 //! A canary is an update that the auditor knows, with the largest allowed norm. For each of m canaries, a fair coin
 //! decides whether it takes part, for all of its rounds at once. The auditor computes a score for every canary from the
@@ -42,7 +42,7 @@ use crate::accountant::gaussian_epsilon_of_mu;
 use crate::budget::{Delta, Epsilon, Rho};
 use crate::noise_multiplier::NoiseMultiplier;
 
-/// Lower bounds on what a run revealed.
+/// Lower bounds on the privacy loss of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {

@@ -172,7 +172,7 @@ pub struct Entry {
     pub population: PopulationName,
     /// The position of the entry in the ledger, from 1.
     pub sequence: u64,
-    /// When the entry was written.
+    /// The time at which the entry was written.
     pub at: Timestamp,
     /// The recorded event, with its cost.
     pub event: Event,

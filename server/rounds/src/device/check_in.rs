@@ -201,7 +201,7 @@ async fn assignment_message(
     })
 }
 
-/// Returns the control variate of a version, which is the state of a finalizer that corrects drift by a shared one.
+/// Returns the control variate of a version: the finalizer's state, if clients share one control variate.
 pub(super) fn control_variate(task: &TaskRecord, version: &ModelVersionRecord) -> Option<Artifact> {
     let drift = task.description.finalizer.drift_correction();
     let values = drift.map(DriftCorrection::downloaded_values).filter(|values| *values > 0)?;

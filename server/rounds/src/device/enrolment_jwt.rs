@@ -1,4 +1,4 @@
-//! JSON Web Tokens (RFC 7519) that the app's own server signs, so that only its users enrol, each under an own name.
+//! JSON Web Tokens (RFC 7519) that the app's own server signs, so that only its users enrol, each under their own name.
 
 use folkmoot_protocol::{ErrorCode, Timestamp};
 use folkmoot_storage::TokenRecord;
@@ -9,11 +9,11 @@ use crate::{credential::is_id, refusal::Refusal};
 
 /// The longest time that a JWT may be valid, in seconds. Whoever has a JWT can enrol a device until it expires.
 pub const LIFETIME_SECONDS_MAX: u64 = 86_400;
-/// The difference between the clocks of the signer and the coordinator that is allowed, in seconds.
+/// The allowed difference between the clocks of the signer and the coordinator, in seconds.
 const SKEW_SECONDS: u64 = 60;
 /// The longest subject, in bytes, as for the users of enrolment tokens.
 const SUBJECT_BYTES_MAX: usize = 128;
-/// The largest number of audiences in which the token's id is looked for.
+/// The maximum number of audiences that are searched for the token's id.
 const AUDIENCES_MAX: usize = 8;
 /// The largest number of public keys of a token.
 pub const KEYS_MAX: usize = 8;
@@ -81,7 +81,9 @@ pub(super) fn verified_user(jwt: &str, token: &TokenRecord, now: Timestamp) -> R
         return Err(Refusal::new(ErrorCode::EnrolmentTokenExpired, detail));
     }
     if !claims.aud.names().contains(&token.id) {
-        return Err(refused("its audience is another enrolment token"));
+        return Err(refused(
+            "its audience is another enrolment token; the server must set `aud` to this token's id",
+        ));
     }
     if claims.exp - seconds > lifetime + skew {
         return Err(refused("it is valid for more than a day; the server must set an earlier `exp`"));

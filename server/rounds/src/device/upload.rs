@@ -307,7 +307,7 @@ async fn kept(
         return Ok((guard, update));
     }
     let shared = coordinator.clone();
-    // A task of its own, which also holds the guard: it ends even if the client has gone.
+    // A separate task, which also holds the guard: it finishes even if the client disconnects.
     let storing = async move {
         let stored = shared.ingest.keep(&mut update, logged).await;
         (guard, update, stored)

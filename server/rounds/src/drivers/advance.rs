@@ -144,7 +144,7 @@ async fn advance_round(
         }
         let assigned: u64 = effects.iter().map(Effect::assigned).sum();
         if assigned < wanted && answer.as_ref().is_some_and(|answer| answer.is_new) {
-            // Other tasks may have the clients that the selection does not want.
+            // Clients that the selection does not choose are free for other tasks.
             coordinator.crowds.gave_up(task, now);
         }
         kept = answer.map(|answer| answer.state);

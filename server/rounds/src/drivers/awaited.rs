@@ -6,8 +6,8 @@ use folkmoot_storage::{ClientRepository, RoundRecord, Storage, StorageError, Tas
 
 use super::rules::rules;
 
-/// Returns the event that an open round waits for; `None` if it waits for nothing that can be said. Counts are omitted
-/// if the task hides them.
+/// Returns the event that an open round waits for. `None` if no single event decides. Counts are omitted if the task
+/// hides them.
 ///
 /// # Errors
 /// Fails if the storage fails.

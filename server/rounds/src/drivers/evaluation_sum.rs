@@ -41,12 +41,13 @@ pub fn evaluation_of(
 /// The metrics of clients before and after a fine-tuning.
 pub struct BothMeasured {
     pub metrics: UpdateMetrics,
-    /// Every metric before and after it. `None` if a client sent no sums, or the clients' labels have different forms.
+    /// Every metric before and after a fine-tuning. `None` if a client sent no sums, or the clients' labels have
+    /// different forms.
     pub evaluations: Option<[Evaluation; 2]>,
 }
 
-/// Computes what these clients measured before and after a fine-tuning. `metrics` is the sum of the metrics in the headers of their
-/// updates; the result has those after it. Returns `None` if an update is no longer in the log.
+/// Computes the sums of these clients' measurements before and after a fine-tuning. `metrics` is the sum of the metrics
+/// in the headers of their updates. Returns `None` if an update is no longer in the log.
 ///
 /// # Errors
 /// Fails if the round log cannot be read.
@@ -85,7 +86,8 @@ fn sums_of(log: &RoundLog, update: &AcceptedUpdate) -> Result<Option<MetricSums>
     Ok(after_header(log, update)?.and_then(|bytes| MetricSums::decode(&bytes).ok()))
 }
 
-/// Reads what follows the header of an update. Returns `None` if that is nothing, or no longer in the log.
+/// Reads the bytes after the header of an update. Returns `None` if there are none, or if they are no longer in the
+/// log.
 fn after_header(log: &RoundLog, update: &AcceptedUpdate) -> Result<Option<Vec<u8>>, RoundLogError> {
     let header_bytes = HEADER_BYTES as u64;
     if update.bytes <= header_bytes {
@@ -142,7 +144,7 @@ mod tests {
         evaluate_predictions(&[1], &[2], &examples, loss_of(kind), predict).unwrap()
     }
 
-    /// Sums what the clients send, in this order.
+    /// Sums the updates of the clients, in this order.
     fn sum(kind: usize, clients: &[Vec<Row>]) -> Evaluation {
         let mut total = EvaluationSum::default();
         let mut metrics = Metrics::default();

@@ -10,8 +10,8 @@ use folkmoot_storage::{RoundRecord, RoundRepository, TaskRecord, TaskRepository}
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// Pauses an active task after too many abandoned rounds in a row, or if its own selection has failed: the next draw would come at once,
-/// and fail the same way. Called between rounds. Returns whether the task was paused.
+/// Pauses an active task after too many abandoned rounds in a row, or if its own selection has failed, because the next
+/// draw would follow at once and fail in the same way. Called between rounds. Returns whether the task was paused.
 pub(super) async fn after_abandoned_rounds(
     coordinator: &Coordinator,
     task: &TaskRecord,

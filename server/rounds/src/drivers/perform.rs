@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Performs the effects of a step, each in one transaction. At most one of them also stores the round's next phase.
-/// `selection_state` is what the task's own selection keeps with a draw.
+/// `selection_state` is the state of the task's own selection after a draw.
 pub async fn perform(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,

@@ -84,8 +84,9 @@ fn facts(task: TaskId, waiting: &[Waiting], clients: &[ClientId]) -> Vec<ClientF
     clients.iter().map(facts).collect()
 }
 
-/// Returns a number that stands for a client in one task. It is the same in all draws. Who knows the ids can compute it, like
-/// whoever writes the component and may list clients; it only keeps ids out of components and their states.
+/// Returns a number that stands for a client in one task. It is the same in all draws. It only keeps ids out of
+/// components and their states: anyone who knows the ids can compute it, such as a component's author who may list
+/// clients.
 fn key(task: TaskId, client: ClientId) -> u64 {
     let digest = BlobDigest::of(format!("{task} {client}").as_bytes());
     let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();

@@ -64,7 +64,7 @@ pub async fn run(
         }
         if now.milliseconds_since(cleaned_at) > CLEAN_UP_MILLISECONDS {
             cleaned_at = now;
-            // A task of its own: an object storage that does not answer must not stop the drivers.
+            // A separate task: an object storage that does not answer must not stop the drivers.
             let shared = coordinator.clone();
             drop(tokio::spawn(async move { clean_up(&shared, now).await }));
         }

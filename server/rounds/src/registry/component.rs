@@ -20,7 +20,7 @@ pub struct UploadedComponent {
     pub roles: Vec<Role>,
 }
 
-/// Stores a component. The same component again changes nothing.
+/// Stores a component. Storing the same component again changes nothing.
 ///
 /// # Errors
 /// Fails if the bytes are no component with a known role, this build cannot run components, or the blob store fails.
@@ -45,7 +45,7 @@ pub async fn create_component(coordinator: &Coordinator, bytes: Bytes) -> Result
         return Err(Refusal::new(ErrorCode::MalformedRequest, message));
     }
     coordinator.blobs.put(bytes).await?;
-    // Only what is stored is kept: a task must find its component after a restart.
+    // Keep only a component that is stored: a task must find it after a restart.
     coordinator.strategies.keep(digest, compiled);
     Ok(UploadedComponent { digest, roles })
 }

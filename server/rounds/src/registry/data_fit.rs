@@ -19,7 +19,7 @@ pub(super) fn fault(description: &TaskDescription, model: &Model) -> Option<Faul
     };
     let loss = description.plan.loss;
     if !schema.has_labels() && loss != Loss::ModelOutput {
-        let message = format!("it has no label, with which {} compares outputs", loss.name());
+        let message = format!("it has no label, but {} compares outputs with labels", loss.name());
         return fault(message, "add a label, or choose the loss model_output");
     }
     if let Err(error) = fitting(schema)
@@ -106,7 +106,7 @@ mod tests {
         unlabelled.as_object_mut().unwrap().remove("label");
         assert_eq!(fault_of(unlabelled.clone(), "model_output", &[4, 1]), None);
         let refused = message(fault_of(unlabelled, "mean_squared_error", &[4, 1]));
-        assert!(refused.contains("it has no label, with which mean_squared_error compares"), "{refused}");
+        assert!(refused.contains("it has no label, but mean_squared_error compares"), "{refused}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use folkmoot_storage::{EndorsementRecord, EndorsementRepository, StorageError, T
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Returns what a task gives to clients, and the endorsement in force.
+/// Returns the model and the plans that a task gives to clients, and the endorsement in force.
 ///
 /// # Errors
 /// Fails if the storage fails.
@@ -72,7 +72,7 @@ pub async fn endorse(
     }
 }
 
-/// Returns why no client of this task would accept the statement, if that is so.
+/// Returns the reason why no client of this task would accept the statement; `None` if clients could accept it.
 fn fault(statement: &TaskStatement, task: &TaskRecord, now: Timestamp) -> Option<String> {
     if statement.task_id != task.id {
         return Some(format!("is about the task {}, and not about {}", statement.task_id, task.id));

@@ -12,7 +12,7 @@ pub fn needs_own_examples(description: &TaskDescription) -> bool {
 pub struct OwnDivided {
     /// The examples on which the aggregator computes. Empty if it uses none.
     pub guiding: Examples,
-    /// The examples on which versions are evaluated. No version was guided by them.
+    /// The examples on which versions are evaluated. The aggregator does not use them.
     pub measuring: Examples,
 }
 

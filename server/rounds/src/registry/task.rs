@@ -259,8 +259,8 @@ fn data_fault(
     }
 }
 
-/// Checks that there are enough examples for the aggregator, and others for a central evaluation. Examples that guide the model would
-/// flatter it.
+/// Checks that there are enough examples for the aggregator, and others for a central evaluation, which would be too
+/// optimistic on examples that guide the model.
 fn count_fault(description: &TaskDescription, found: usize) -> Option<Fault> {
     let wanted = description.aggregator.own_examples()?;
     let measures = description.measures_centrally();

@@ -40,8 +40,8 @@ impl From<VersionError> for Refusal {
 }
 
 impl WholeVersion {
-    /// Reads a task's model and the bytes of one of its versions. If the task has clusters, it is the model of `cluster`, counted from
-    /// 0, or of the one with the largest share of the clients.
+    /// Reads a task's model and the bytes of one of its versions. If the task has clusters, reads the model of
+    /// `cluster`, counted from 0, or of the cluster with the largest share of the clients.
     ///
     /// # Errors
     /// Fails if the model cannot be read, the task's schema does not list the tensors that the plan can change, or the

@@ -40,7 +40,7 @@ impl World {
         cohorts
     }
 
-    /// Lets all clients check in again and again, until `rounds` rounds have had their time.
+    /// Lets all clients check in once for each of the `rounds`, and runs the drivers.
     async fn drive_rounds(&self, rounds: std::ops::Range<u64>) {
         for round in rounds {
             self.drive(round * (REPORTING_SECONDS + 1), CLIENTS).await;
@@ -63,7 +63,7 @@ async fn a_component_draws_and_keeps_its_state_in_the_database() {
     let everyone: Vec<ClientId> = world.clients.iter().map(|client| client.id).collect();
     assert_eq!((first.len(), all), (4, everyone), "in four rounds, each client starts once");
     assert_eq!(world.selection_state().await, [1; 4], "it counts its draws");
-    // Another process takes over. It has other random numbers; the clients' keys are the same, and so is their order.
+    // Another process takes over. Its random numbers differ, but the clients' keys and their order are the same.
     let Coordinator { storage, blobs, .. } = &*world.coordinator;
     let chance = ChaCha20Rng::seed_from_u64(2);
     let other = Coordinator::new(storage.clone(), blobs.clone(), RoundLog::in_memory(), chance);

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 
 use super::App;
 
-/// The number of bytes that are read of a body that nobody needs.
+/// The maximum number of bytes that are read of a body that nobody needs.
 const DISCARDED_BYTES_MAX: usize = 64 * 1024;
 /// The time for which a body that nobody needs is read.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);

@@ -36,7 +36,7 @@ const PAGE: u32 = 500;
 const LEASE: &str = "notices";
 /// The duration of the lease, in milliseconds: longer than three looks, so that a notice is tried by one process.
 const LEASE_MILLISECONDS: u64 = 200_000;
-/// The lease is renewed when this much of it is left, in milliseconds. An attempt takes at most half a minute.
+/// The lease is renewed when this many milliseconds of it are left. An attempt takes at most half a minute.
 const RENEW_MILLISECONDS: u64 = 100_000;
 
 /// A notice, and what to record when it is delivered.
@@ -216,8 +216,8 @@ impl Watch {
         }
     }
 
-    /// Looks every minute which active tasks stand still, and which have nearly spent their budget. A task that cannot be
-    /// looked at does not keep the others from it.
+    /// Looks every minute for active tasks that stand still or have nearly spent their budget. Skips a task that cannot
+    /// be read.
     async fn look(&mut self, database: &SqlStorage) -> Result<(), StorageError> {
         let now = (self.clock)();
         let is_early = self.last_look.is_some_and(|last| now.0.wrapping_sub(last.0) < LOOK_MILLISECONDS);

@@ -13,7 +13,8 @@ pub(super) enum News {
 }
 
 impl News {
-    /// Returns the news in a task's state, if somebody wants them. People know what they have changed themselves.
+    /// Returns the event in a task's state, if a channel wants it. Changes by people are not events, because they know
+    /// them.
     pub fn of(writer: &Writer<'_>, task: &TaskRecord) -> Option<Self> {
         let news = match task.state {
             TaskState::Completed { reason } => Self::Completed(reason),

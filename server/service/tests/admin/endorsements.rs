@@ -10,7 +10,7 @@ use super::{description, model, refused, start};
 
 type Alter = fn(&mut TaskStatement);
 
-/// Returns a statement about what a task gives to clients.
+/// Returns a statement about the model and the plans of a task.
 pub(super) fn statement(task: &EndorsementView) -> TaskStatement {
     TaskStatement {
         format: STATEMENT_FORMAT,

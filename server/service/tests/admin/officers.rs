@@ -36,7 +36,7 @@ async fn with_a_privacy_officer_no_admin_raises_a_budget() {
     set(&admin, Some(2.5)).await.unwrap();
     set(&officer, Some(4.0)).await.unwrap();
 
-    // An admin makes no officer of their own, and removes none.
+    // An admin can neither create nor remove privacy officers.
     let (code, _) = refused(admin.create_api_key("mine", Role::PrivacyOfficer).await);
     assert_eq!(code, ErrorCode::RoleInsufficient);
     let (code, _) = refused(admin.revoke_api_key(&first.record.id).await);
@@ -58,7 +58,7 @@ async fn a_privacy_officer_reads_and_runs_nothing() {
     let (code, _) = refused(officer.create_token("digits".parse().unwrap(), None, None).await);
     assert_eq!(code, ErrorCode::RoleInsufficient);
 
-    // Officers look after the keys of officers.
+    // Officers create and revoke the keys of officers.
     for role in [Role::Operator, Role::Admin] {
         assert_eq!(refused(officer.create_api_key("more", role).await).0, ErrorCode::RoleInsufficient);
     }

@@ -21,7 +21,7 @@ struct World {
     http: reqwest::Client,
 }
 
-/// An attempt to sign in: the cookie, and what the provider was asked.
+/// An attempt to sign in: the cookie, and the request to the provider.
 struct Begun {
     cookie: String,
     asked: BTreeMap<String, String>,

@@ -106,7 +106,7 @@ async fn each_cluster_can_be_downloaded() {
     assert_eq!(task.parameter_count, 2 + 2 * 15);
     let digest =
         async |cluster| BlobDigest::of(&admin.download_model(task.id, None, cluster).await.unwrap().onnx);
-    // The first cluster starts with the file, and of equal shares it is the one that is meant.
+    // The first cluster starts with the file. Of clusters with equal shares, the first is the default.
     assert_eq!([digest(None).await, digest(Some(1)).await], [kept.model; 2]);
     assert_ne!(digest(Some(2)).await, kept.model);
     for (task, cluster, word) in [(task.id, 3, "1 to 2"), (task.id, 0, "1 to 2"), (one.id, 1, "one model")] {

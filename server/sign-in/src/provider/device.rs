@@ -127,7 +127,9 @@ impl Provider {
 
 /// Checks a provider's answer, whose parts a program prints, and limits its times.
 fn usable(answer: &CoreDeviceAuthorizationResponse) -> Result<DeviceAuthorization, SignInError> {
-    let wrong = |field: &str| SignInError::unavailable(format!("the {field} of its answer is not usable"));
+    let wrong = |field: &str| {
+        SignInError::unavailable(format!("the {field} of its answer is empty, too long or not valid"))
+    };
     let (device_code, user_code) = (answer.device_code().secret(), answer.user_code().secret());
     if device_code.is_empty() || device_code.len() > DEVICE_CODE_BYTES_MAX {
         return Err(wrong("device_code"));

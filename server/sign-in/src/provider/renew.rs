@@ -12,8 +12,8 @@ use crate::{Person, RefreshToken, SignInError, metadata::with_cause};
 impl Provider {
     /// Asks the provider again for the person `subject`, whose name and groups may have changed.
     ///
-    /// Returns `None` if the provider's answer has no ID token, which the specification allows. Then nobody confirms the
-    /// groups any more.
+    /// Returns `None` if the provider's answer has no ID token, which the specification allows. The groups are then no
+    /// longer confirmed.
     ///
     /// # Errors
     /// [`SignInError::Unverified`] if the provider refuses the token, or confirms somebody else;
@@ -57,7 +57,7 @@ impl Provider {
         person.map(Some)
     }
 
-    /// Gives up a refresh token, if the provider has an endpoint for it (RFC 7009).
+    /// Revokes a refresh token, if the provider has an endpoint for it (RFC 7009).
     ///
     /// # Errors
     /// [`SignInError::Unavailable`] if the provider cannot be reached or refuses.

@@ -32,7 +32,7 @@ impl FinishedRun {
         serde_json::to_string(self)
     }
 
-    /// Reads a run; `None` if the text is not whole, or of a simulation with another key.
+    /// Reads a run. `None` if the text is incomplete, or belongs to a simulation with another key.
     pub fn from_json(text: &[u8], key: &str) -> Option<Self> {
         serde_json::from_slice(text).ok().filter(|run: &Self| run.key == key)
     }

@@ -1,5 +1,5 @@
-/// Returns a name as the name of a folder on any system. Other characters than letters, digits, `_`, `-` and inner dots
-/// are replaced.
+/// Returns a name as the name of a folder on any system. Characters other than letters, digits, `_`, `-` and inner
+/// dots are replaced.
 pub fn folder_name(name: &str) -> String {
     let safe = |letter: char| if letter.is_alphanumeric() || "_-.".contains(letter) { letter } else { '-' };
     let safe: String = name.chars().map(safe).collect();

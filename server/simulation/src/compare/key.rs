@@ -27,7 +27,7 @@ pub fn shared_key(
 }
 
 /// Returns a digest of everything that the result of a simulation depends on, in hexadecimal. Two simulations with the
-/// same key have the same result. `shared` is what [`shared_key`] returns for any run of the comparison.
+/// same key have the same result. `shared` is the result of [`shared_key`] for any run of the comparison.
 ///
 /// # Errors
 /// If the task or the settings cannot be written as bytes, or a component of the task cannot be read.
@@ -45,7 +45,7 @@ pub fn run_key(shared: &[u8; 32], simulation: &Simulation) -> Result<String, Sim
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Adds bytes with their length, so that no two lists of bytes look alike.
+/// Adds bytes with their length, so that different lists of byte strings have different hashes.
 fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(&(bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);

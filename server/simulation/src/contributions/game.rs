@@ -32,7 +32,7 @@ impl<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>> Game<U> {
         Ok(())
     }
 
-    /// Returns the utility of a set that was evaluated. It is not a number if there is none.
+    /// Returns the utility of a set, or NaN if the set was not evaluated.
     pub(super) fn value(&self, set: &Coalition) -> f64 {
         self.known.get(set).copied().unwrap_or(f64::NAN)
     }

@@ -72,7 +72,7 @@ pub(crate) struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    /// Returns the utility of each set: the metric of its version, or the negative one if less is better. It is not a number if the
+    /// Returns the utility of each set: the metric of its version, or the negative metric if less is better. NaN if the
     /// metric has no value.
     ///
     /// # Errors

@@ -5,17 +5,17 @@ const EXACT_CLIENTS_MAX: usize = 12;
 /// The largest number of passes over the clients of a round.
 const PASSES_MAX: usize = 1_000;
 
-/// The settings of the contributions of the clients.
+/// The settings for computing the contributions of clients: how many sets of clients are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContributionSettings {
     /// A round with at most this many updates gets exact Shapley values, which cost an evaluation for each set of its clients. At most
     /// 12; 0 to sample in every round.
     pub exact_clients_max: usize,
-    /// The largest number of passes in a larger round, 1 to 1,000. A pass draws an order of the clients for each client, which is the
-    /// first one in it.
+    /// The largest number of passes in a larger round, 1 to 1,000. A pass draws one order of the clients for each
+    /// client, which comes first in this order.
     pub passes_max: usize,
-    /// A difference of the metric that counts as none where values are sampled, 0 or more.
+    /// If values are sampled, a difference of the metric up to this one counts as 0. 0 or more.
     pub tolerance: f64,
 }
 
@@ -26,7 +26,7 @@ impl Default for ContributionSettings {
 }
 
 impl ContributionSettings {
-    /// Returns what is wrong: the setting, its value, and the allowed values. `None` if nothing is.
+    /// Returns the first fault: the setting, its value, and the allowed values. `None` if there is no fault.
     pub(crate) fn fault(&self) -> Option<(&'static str, f64, &'static str)> {
         let Self { exact_clients_max, passes_max, tolerance } = *self;
         if exact_clients_max > EXACT_CLIENTS_MAX {

@@ -71,9 +71,9 @@ fn exact<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(game: &mut Game<U>) -
     values(game, shapley, Method::Exact)
 }
 
-/// GTG-Shapley (Liu et al. 2022, "GTG-Shapley: efficient and accurate participant contribution evaluation in federated learning",
-/// algorithm 1): a round that hardly changes the metric is left out, each client is the first one of as many orders, and an order ends
-/// when the clients so far are as good as all.
+/// GTG-Shapley (Liu et al. 2022, "GTG-Shapley: efficient and accurate participant contribution evaluation in federated
+/// learning", algorithm 1): a round that hardly changes the metric is left out, each client is first in the same number
+/// of orders, and an order ends when the clients so far are as good as all clients.
 fn sampled<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(
     game: &mut Game<U>,
     settings: &ContributionSettings,
@@ -118,8 +118,8 @@ fn order(count: usize, first: usize, rng: &mut Stream) -> Vec<usize> {
     std::iter::once(first).chain(others).collect()
 }
 
-/// Adds what each client adds to those before it in each order. The orders advance side by side, so that the sets of
-/// all of them are evaluated together.
+/// Adds the marginal contribution of each client in each order. The orders advance together, so that each step
+/// evaluates the sets of all orders in one call.
 fn add_marginals<E, U: FnMut(&[Coalition]) -> Result<Vec<f64>, E>>(
     game: &mut Game<U>,
     orders: &[Vec<usize>],

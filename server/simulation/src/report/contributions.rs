@@ -14,7 +14,7 @@ use crate::contributions::{ClientContribution, Contributions};
 /// The number of clients at each end of the ranking that a report shows.
 const SHOWN_AT_AN_END: usize = 20;
 
-/// Renders the contributions of a run: bars, a table, and what the numbers mean.
+/// Renders the contributions of a run: bars, a table, and an explanation of the numbers.
 pub(super) fn section(
     metric: &Metric,
     run: Option<&str>,
@@ -70,7 +70,7 @@ pub(super) fn section(
     Ok(html)
 }
 
-/// Says what the values cost and where they come from.
+/// Describes the cost of the values and the method that computed them.
 fn cost(found: &Contributions) -> String {
     let Contributions {
         exact_rounds, sampled_rounds, truncated_rounds, left_out_rounds, evaluations, ..

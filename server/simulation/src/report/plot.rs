@@ -42,7 +42,7 @@ pub(super) struct Plot {
     pub(super) front: Option<Front>,
 }
 
-/// The border of what is reached, and the points that reach it.
+/// The border of the reachable values, and the points on it.
 pub(super) struct Front {
     /// The corners of the border, in order.
     pub(super) line: Vec<(f64, f64)>,
@@ -61,7 +61,7 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
     /// The number of the line's colour.
     pub(super) colour: usize,
-    /// True if the line is thin and faint in the background. Used for an extreme that is shown beside its mean.
+    /// True if the line is thin and faint in the background, for the extremes around a mean.
     pub(super) is_faint: bool,
 }
 

@@ -183,7 +183,7 @@ impl Bench {
         evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss))
     }
 
-    /// Evaluates a version as a client does. Returns its metrics, and what follows the header of the update.
+    /// Evaluates a version as a client does. Returns its metrics, and the bytes after the header of the update.
     fn evaluate(
         &mut self,
         crowd: &Crowd,

@@ -34,7 +34,7 @@ pub struct VirtualClient {
     pub chance: Stream,
     /// The number of starts of the app. Events for an earlier start are dropped.
     pub incarnation: u32,
-    /// The number of alarms that were set. Only the last one goes off.
+    /// The number of alarms that were set. Only the last one takes effect.
     pub alarm: u32,
     /// The current training, in progress or done; `None` if there is none.
     pub work: Option<Box<VirtualWork>>,

@@ -14,7 +14,8 @@ use folkmoot_protocol::BlobDigest;
 use super::{Crowd, training::Training};
 use crate::attack::{Agreed, Attack, Cohort, Known};
 
-/// The maximum number of hostile clients whose honest updates the others know: those with the lowest numbers.
+/// The maximum number of hostile clients whose honest updates the others know. The clients with the lowest numbers are
+/// chosen.
 const MEMBERS_MAX: usize = 16;
 /// The number of versions whose updates are cached. An older one is computed again.
 const VERSIONS_MAX: usize = 4;

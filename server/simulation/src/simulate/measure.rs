@@ -98,7 +98,7 @@ impl World {
     }
 }
 
-/// Returns a client's own tensors: those after its training in progress, if that has ended.
+/// Returns a client's own tensors. If its current training has ended, these are the tensors after that training.
 fn newest(client: &VirtualClient) -> &OwnTensors {
     let update = client.work.as_ref().and_then(|work| work.update.as_ref());
     update.map(|update| &update.own).filter(|own| !own.is_empty()).unwrap_or(&client.own)

@@ -8,8 +8,8 @@ use folkmoot_strategy::FUNCTIONS;
 use super::SimulateError;
 use crate::functions::CallingProcess;
 
-/// Puts functions into a description, and checks it. Call this before the masks are left out, with which a function may not see
-/// single updates.
+/// Puts functions into a description, and checks it. Call this before the masks are removed from the description: with
+/// masks, a function may not see single updates.
 pub(super) fn replace(
     functions: Option<&CallingProcess>,
     description: &mut TaskDescription,

@@ -18,7 +18,7 @@ pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     config.consume_fuel(true);
     config.cranelift_nan_canonicalization(true);
     config.wasm_relaxed_simd(false);
-    Engine::new(&config).expect("the settings go together")
+    Engine::new(&config).expect("the settings fit together")
 });
 
 /// A compiled component.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Preferred, Role, SelectionDraw, StrategyError, Terms, different_places};
 
-/// The maximum size of what a component keeps between draws, in bytes.
+/// The maximum size of a component's state between draws, in bytes.
 const STATE_BYTES_MAX: usize = 1 << 20;
 
 /// Lets a component check its settings.
@@ -58,7 +58,7 @@ pub fn select(
     Ok(Preferred { places: places(&selected.clients, clients.len())?, state: selected.state })
 }
 
-/// Checks that each place belongs to a waiting client, and that none comes twice.
+/// Checks that each place belongs to a waiting client, and that no place is listed twice.
 fn places(selected: &[u32], waiting: usize) -> Result<Vec<usize>, StrategyError> {
     different_places(selected.iter().copied().map(u64::from), waiting).map_err(|place| {
         let twice = if place < waiting as u64 { " twice" } else { "" };

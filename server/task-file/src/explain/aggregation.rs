@@ -52,8 +52,8 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
 fn scores(description: &TaskDescription) -> &'static str {
     match description.anomaly_scores {
         Some(true) => {
-            "It also scores how unusual each update is, and the round's page shows the most unusual ones. With a mean, this costs the \
-             sum on arrival: the coordinator reads all updates at the commit."
+            "It also scores how unusual each update is, and the round's page shows the most unusual ones. With a mean, \
+             updates are then not summed on arrival: the coordinator reads all of them at the commit."
         }
         _ => {
             "While it combines them, it also scores how unusual each update is, and the round's page shows the most unusual ones."
@@ -366,7 +366,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
     }
 }
 
-/// Does the same for the median and the trimmed mean of each coordinate.
+/// Returns this sentence for the median and the trimmed mean of each coordinate.
 fn one_client_per_coordinate(description: &TaskDescription) -> String {
     let bucket_size = description.bucketing.map(|bucketing| f64::from(bucketing.bucket_size));
     match description.aggregator {

@@ -8,8 +8,8 @@ use super::quantity::grouped;
 pub(super) fn selection(component: &Component) -> Vec<String> {
     vec![
         format!(
-            "The component {} puts the waiting clients in an order of preference, and the first start. Choose a component if none of \
-             the built-in selections is yours.",
+            "The component {} puts the waiting clients in an order of preference, and the first start. Choose a component if no \
+             built-in selection fits.",
             component.component
         ),
         format!(
@@ -23,7 +23,7 @@ pub(super) fn selection(component: &Component) -> Vec<String> {
 pub(super) fn aggregator(component: &Component) -> Vec<String> {
     vec![
         format!(
-            "The component {} combines the deltas. Choose a component if none of the built-in rules is yours.",
+            "The component {} combines the deltas. Choose a component if no built-in rule fits.",
             component.component
         ),
         format!(
@@ -37,7 +37,7 @@ pub(super) fn aggregator(component: &Component) -> Vec<String> {
 pub(super) fn finalizer(component: &Component) -> Vec<String> {
     vec![
         format!(
-            "The component {} changes the model by the aggregate. Choose a component if none of the built-in finalizers is yours.",
+            "The component {} changes the model by the aggregate. Choose a component if no built-in finalizer fits.",
             component.component
         ),
         format!(

@@ -119,7 +119,7 @@ fn proximal(proximal: &Proximal) -> Vec<String> {
 fn l_bfgs(l_bfgs: &LBfgs) -> Vec<String> {
     vec![
         format!(
-            "The aggregate is taken for a gradient, and the model steps by {} times the direction of the last {} of weights and \
+            "The aggregate is used as a gradient, and the model steps by {} times the direction of the last {} of weights and \
              gradients (L-BFGS). Each client must send one step over all of its examples.",
             l_bfgs.server_learning_rate,
             count(l_bfgs.history.into(), "change")

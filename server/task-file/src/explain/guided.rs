@@ -1,4 +1,4 @@
-//! Explains the rules that use examples which the coordinator itself has.
+//! Explains the aggregators that use the coordinator's own examples.
 
 use folkmoot_aggregation::{FedDf, FedLaw, FlTrust};
 
@@ -15,7 +15,7 @@ pub(super) fn fl_trust(rule: &FlTrust) -> Vec<String> {
         ),
         format!(
             "At a commit, the coordinator trains as long as a client with {} examples, and reads all updates 2 times. Clients send no more \
-             than before. The examples need trust instead: who can change them decides which clients count.",
+             than before. Protect the examples: whoever can change them decides which clients count.",
             grouped(rule.examples)
         ),
     ]
@@ -30,15 +30,15 @@ pub(super) const ONE_OF_FL_TRUST: &str = "A hostile client can turn the aggregat
 pub(super) fn fed_law(rule: &FedLaw) -> Vec<String> {
     vec![
         format!(
-            "The new model is a mean of the clients' models, whose weights, and a factor that shrinks all of it, the coordinator learns in {} \
-             on {} examples of its own (FedLAW). Choose it if the clients' data differ, and if your examples are like those that the model \
+            "The new model is a mean of the clients' models. The coordinator learns the weights of this mean, and a factor that shrinks it, \
+             in {} on {} examples of its own (FedLAW). Choose it if the clients' data differ, and if your examples are like those that the model \
              will meet.",
             count(rule.steps.into(), "gradient step"),
             grouped(rule.examples)
         ),
         format!(
             "At a commit, the coordinator computes {} on all of these examples, and reads all updates {}. Clients send no more than before. \
-             The examples need trust instead: who can change them decides which clients count.",
+             Protect the examples: whoever can change them decides which clients count.",
             count(rule.steps.into(), "gradient"),
             times(2 * u64::from(rule.steps) + 1)
         ),
@@ -48,8 +48,8 @@ pub(super) fn fed_law(rule: &FedLaw) -> Vec<String> {
 /// Returns a sentence about the influence of one client under `fed_law`.
 pub(super) fn one_of_fed_law(value_max: f32) -> String {
     format!(
-        "Clients may send elements up to ± {value_max}. One client counts for as much as it lowers the loss on the coordinator's examples, \
-         which may be all of the weight."
+        "Clients may send elements up to ± {value_max}. The more a client lowers the loss on the coordinator's examples, the more it \
+         counts, up to all of the weight."
     )
 }
 
@@ -65,7 +65,7 @@ pub(super) fn fed_df(rule: &FedDf, mean: String) -> Vec<String> {
         ),
         format!(
             "At a commit, the coordinator computes the predictions of each client's model, trains in batches of {}, and reads all updates 3 \
-             times. Clients send no more than before; who can change the examples changes what the model learns.",
+             times. Clients send no more than before. Protect the examples: whoever can change them changes what the model learns.",
             grouped(rule.batch_size.into())
         ),
     ]

@@ -23,7 +23,7 @@ pub(super) fn loss(loss: Loss) -> String {
     }
 }
 
-/// Returns when to choose a loss and what it costs, for losses with an alternative.
+/// Returns advice on when to choose a loss, and its disadvantage, for losses with an alternative.
 pub(super) fn loss_advice(plan: &TrainingPlan) -> Option<String> {
     match plan.loss {
         Loss::GeneralizedCrossEntropy { .. } => Some(
@@ -120,13 +120,13 @@ pub(super) fn optimizer(optimizer: &LocalOptimizer) -> String {
             let decay = decay(weight_decay);
             format!(
                 "It uses Adafactor with a relative learning rate of {learning_rate}{decay}. Use it if Adam's state does not fit into the \
-                 memory of clients: that of a matrix has one number for each row and column. It costs some stability, and trains on \
+                 memory of clients: Adafactor keeps one number for each row and column of a matrix. It costs some stability, and trains on \
                  the CPU"
             )
         }
         LocalOptimizer::Newton { learning_rate, damping, .. } => format!(
             "It uses Newton's method with steps of {learning_rate} and a damping of {damping}. Use it for linear and logistic regression, \
-             which it fits in few rounds; for neural networks, it does not pay. Each step costs up to {} gradients, and trains on the \
+             which it fits in few rounds; for neural networks, it costs more than it gains. Each step costs up to {} gradients, and trains on the \
              CPU",
             optimizer.gradients_per_step()
         ),

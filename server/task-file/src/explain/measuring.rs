@@ -31,8 +31,8 @@ pub(super) fn evaluation(evaluation: Option<&Evaluation>) -> Vec<String> {
         if let Some(tuning) = &federated.fine_tuning {
             said.push(format!(
                 "Each client holds {:.0} % of its examples out and measures them twice: with the version, and after {} of fine-tuning on \
-                 its other examples. Take it to see what a model of one's own would gain; it costs a client the time of {} of training, \
-                 and nothing that is trained leaves the device.",
+                 its other examples. Use this to see how much clients would gain from models of their own. It costs a client the time of {} of \
+                 training, and no trained weight leaves the device.",
                 100.0 * tuning.held_out_share,
                 count(tuning.epochs.into(), "epoch"),
                 count(tuning.epochs.into(), "epoch"),

@@ -110,8 +110,8 @@ fn personal_training(one: PersonalTraining) -> String {
     match one {
         PersonalTraining::FedRep { epochs } => format!(
             "A client first trains its personal tensors {} with the others fixed, and then the others with the personal ones \
-             fixed (FedRep). Use this if clients share what a good representation is, and differ in what follows from it. It \
-             costs the time of these passes.",
+             fixed (FedRep). Use this if the same representation suits all clients, but they differ in what follows from it. \
+             It costs the time of these passes.",
             times(epochs.into())
         ),
         PersonalTraining::Ditto { lambda, epochs } => format!(
@@ -166,7 +166,7 @@ fn widths(one: &Widths) -> String {
     format!(
         "A client {rule}, with {} of the units of each hidden layer. Use this if the model is too large for some of the devices. \
          Each client downloads the whole model, and its update has that size: compression makes the zeros of a narrow one small, \
-         and masks do not. What only wide models have learns from few clients. The coordinator sees the width of each update, \
+         and masks do not. Units that only wide models have learn from few clients. The coordinator sees the width of each update, \
          except under masks.",
         ratios.join(", ")
     )

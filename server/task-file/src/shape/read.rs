@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows references, including those of optional values.
+    /// Follows references, including references of optional values.
     fn resolved(&self, schema: &'a Value) -> &'a Value {
         if let Some(path) = schema["$ref"].as_str() {
             let target = path.strip_prefix('#').and_then(|path| self.root.pointer(path));

@@ -219,7 +219,7 @@ fn what_one_client_can_do_is_told_under_every_rule() {
             "by up to 2.5, in the L2 norm, if the other deltas resemble",
         ),
         (rule("kind = \"fl_trust\""), "not make it longer than the delta that the coordinator trains itself"),
-        (rule("kind = \"fed_law\""), "as much as it lowers the loss on the coordinator's examples"),
+        (rule("kind = \"fed_law\""), "The more a client lowers the loss on the coordinator's examples"),
         (rule("kind = \"flame\""), "by less than 2 / n of the round's median norm"),
         (bucketed("kind = \"median\"\n[bucketing]"), "no further than the mean of an honest bucket can"),
         (

@@ -9,7 +9,7 @@ fn a_rule_that_learns_on_the_coordinator_tells_its_use_and_its_cost() {
             "kind = \"fl_trust\"\nexamples = 50",
             [
                 "trains by the same plan on 50 examples of its own, and weighted by the cosine",
-                "reads all updates 2 times. Clients send no more than before. The examples need trust instead",
+                "reads all updates 2 times. Clients send no more than before. Protect the examples",
             ],
         ),
         (

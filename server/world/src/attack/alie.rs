@@ -28,10 +28,10 @@ impl Alie {
     }
 }
 
-/// Returns the z of algorithm 3, steps 1 and 2. With n clients of which f are hostile, the attack has a majority if
-/// s = ⌊n/2 + 1⌋ − f honest updates are further from the mean than its own. So z is the quantile of the standard normal
-/// distribution at (n − f − s) / (n − f). It is 0 where that is below one half. A hostile majority needs no honest update;
-/// it is treated as if it needed one.
+/// Returns the z of algorithm 3, steps 1 and 2. With n clients of which f are hostile, the attack has a majority if s =
+/// ⌊n/2 + 1⌋ − f honest updates are further from the mean than its own. So z is the quantile of the standard normal
+/// distribution at (n − f − s) / (n − f). It is 0 where this share is below one half. A hostile majority needs no
+/// honest update, but is treated as if it needed one.
 pub(super) fn largest_z(cohort: Cohort) -> f64 {
     let Cohort { clients, hostile } = cohort;
     let honest = clients.saturating_sub(hostile).max(1) as f64;

@@ -7,8 +7,8 @@ use crate::chance::{Stream, standard_normal};
 /// federated learning: attacks and defenses": random weights; Fraboni, Vidal and Lorenzi 2021, "Free-rider attacks on model
 /// aggregation in federated learning": plain for a factor of 0, and disguised by noise).
 ///
-/// The papers estimate a plausible size from the last changes of the model. Here the client's honest update has it, and the
-/// client reports that update's metrics.
+/// The papers estimate a plausible size from the last changes of the model. Here, the size comes from the client's
+/// honest update, whose metrics the client reports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FreeRider {

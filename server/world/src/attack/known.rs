@@ -9,8 +9,9 @@ pub struct Cohort {
     pub hostile: usize,
 }
 
-/// The knowledge of hostile clients that collude: honest updates of some of them, all trained from the same version, and
-/// their statistics for each parameter. These updates stand for those of the honest clients, which no attacker sees.
+/// The knowledge of hostile clients that collude: honest updates of some of them, all trained from the same version,
+/// and their statistics for each parameter. They are estimates for the updates of the honest clients, which no attacker
+/// sees.
 pub struct Known {
     updates: Vec<Vec<f32>>,
     /// The mean of the updates.

@@ -48,7 +48,7 @@ use crate::setting::Check;
 pub enum Attack {
     /// Data: the examples of one class get the label of another.
     LabelFlip(LabelFlip),
-    /// Data: every label becomes that of another class.
+    /// Data: every label becomes the label of another class.
     LabelRotate(LabelRotate),
     /// Data: a trigger in the features makes the model predict a class of the attacker's choice.
     Backdoor(Backdoor),

@@ -17,8 +17,8 @@ pub struct DeviceModel {
     pub network: Network,
     /// Devices that are deliberately slower than the other settings make them.
     pub slow: SlowClients,
-    /// The limits on the memory of a training, in bytes, dealt to the clients in turn. Without any, devices have enough. Only tasks with
-    /// `plan.widths` look at it.
+    /// The limits on the memory of a training, in bytes, dealt to the clients in turn. Without limits, all devices have
+    /// enough. Only tasks with `plan.widths` use the limits.
     pub memory_bytes_max: Vec<u64>,
     /// The path of a trace file that replaces compute, availability and network. The host of the simulation reads the
     /// file with [`super::Trace::read`] and creates the devices with [`super::Device::traced`].

@@ -204,7 +204,7 @@ impl Row {
 }
 
 impl TracedDevice {
-    /// Returns the session at `at`. If there is none, returns the last session before `at`, or else the first session.
+    /// Returns the session at `at`. Without one, returns the last session before `at`, or else the first session.
     pub(super) fn session(&self, at: Timestamp) -> &Session {
         let moment = i64::try_from(at.0).unwrap_or(i64::MAX).rem_euclid(self.period);
         let begun = self.sessions.partition_point(|session| session.from <= moment);

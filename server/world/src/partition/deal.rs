@@ -32,7 +32,7 @@ pub(super) fn even_pieces(items: &[usize], pieces: usize) -> impl Iterator<Item 
 }
 
 /// Gives every client without examples one example from the client that has the most. If several clients have the most,
-/// the one with the highest number gives.
+/// takes the example from the client with the highest number.
 ///
 /// There must be at least as many examples as parts.
 pub(super) fn fill_empty(parts: &mut [Vec<usize>]) {

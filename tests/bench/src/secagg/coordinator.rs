@@ -155,7 +155,7 @@ fn next<T: DeserializeOwned>(
     Ok(serde_json::from_str(&lines.next().ok_or("the file of messages is too short")??)?)
 }
 
-/// Checks that the masks remove those of the first values of all updates.
+/// Checks that `masks` remove the masks from the sum of the first values of all updates.
 fn check(masks: &Masks, ring: Ring, mut sums: Vec<u64>, updates: usize) -> Result<(), Failure> {
     masks.add_to(Segment::Values(ring), 0, &mut sums);
     let expected = VALUE * updates as i64;

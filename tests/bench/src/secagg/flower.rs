@@ -75,7 +75,7 @@ pub fn measure(python: &str, ours: &Row, rounds: usize) -> Result<Measured, Fail
     Ok(report.measured.ok_or_else(missing)?)
 }
 
-/// A round by Flower, beside the same round of ours.
+/// A round by Flower, compared with the same round by Folkmoot.
 #[derive(Debug, Serialize)]
 pub struct FlowerRow {
     /// Our round.

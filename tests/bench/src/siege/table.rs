@@ -52,7 +52,7 @@ pub struct Row {
     pub check_in_p50_ms: f64,
     /// The 99th percentile of the duration of a check-in, in milliseconds.
     pub check_in_p99_ms: f64,
-    /// The 99th percentile divided by that of the first quiet period.
+    /// The 99th percentile divided by the 99th percentile of the first quiet period.
     pub p99_to_quiet: f64,
     /// The 99th percentile, divided by the percentile that was measured beside a process that only computes. `None` if
     /// it was not measured before.
@@ -63,12 +63,12 @@ pub struct Row {
     pub peak_memory_mib: f64,
 }
 
-/// The 99th percentiles to which those of the floods are compared, in milliseconds.
+/// The 99th percentiles that the floods are compared with, in milliseconds.
 #[derive(Default)]
 pub struct Baseline {
     /// Without any other process.
     quiet: Option<f64>,
-    /// Beside a process that only computes.
+    /// While another process only computes.
     busy: Option<f64>,
 }
 

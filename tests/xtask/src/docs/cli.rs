@@ -31,7 +31,7 @@ pub fn write(program: &Path, folder: &Path) -> Result<(), Failure> {
     workspace::write(&folder.join("index.md"), index)
 }
 
-/// Adds a command and those below it to a page. Returns the first paragraph about it.
+/// Adds a command and its subcommands to a page. Returns the first paragraph about the command.
 fn command(program: &Path, words: &[&str], page: &mut String) -> Result<String, Failure> {
     let help = help(program, words)?;
     let heading = "#".repeat(words.len());

@@ -155,7 +155,7 @@ impl Plot {
         )
     }
 
-    /// Returns the legend, and the height of the picture with it. A single series needs none.
+    /// Returns the legend, and the height of the picture with it. A single series needs no legend.
     fn legend(&self, y: f64) -> (String, f64) {
         if self.series.len() < 2 {
             return (String::new(), y - 16.0);

@@ -1,7 +1,7 @@
 //! Records a run of the demo as an SVG that plays by itself.
 //!
 //! The picture has the lines that the program printed, each at its time. All times are scaled so that the recording
-//! lasts [`SECONDS`]: what moves longer would need a button to stop it.
+//! lasts [`SECONDS`]: a longer animation would need a button to stop it.
 
 use super::cli::without_variables;
 use super::html::escaped;

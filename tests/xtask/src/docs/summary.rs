@@ -138,7 +138,7 @@ fn template(parts: &[Part]) -> String {
     text
 }
 
-/// Returns the chapters with those below them.
+/// Returns the chapters and all chapters below them.
 fn all_of(chapters: &[Chapter]) -> Vec<&Chapter> {
     chapters.iter().flat_map(|chapter| std::iter::once(chapter).chain(&chapter.pages_below)).collect()
 }

@@ -1,4 +1,4 @@
-//! Installs a package where nothing else is, and trains with it.
+//! Installs a package in an empty environment, and trains with it.
 
 use super::archive::tar;
 use crate::process::{output, run, spelled, without_environment};

@@ -76,8 +76,8 @@ pub fn release(program: &Path) -> Result<PathBuf, Failure> {
     Ok(repository())
 }
 
-/// Checks that the repository has the files with these endings, and that the POM names what a public repository demands. The app checks
-/// the jars that it needs.
+/// Checks that the repository has the files with these endings, and that the POM has the fields that a public
+/// repository demands. The app checks the jars that it needs.
 fn check_files(endings: &[&str]) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let base = repository().join("org/folkmoot/folkmoot").join(version);

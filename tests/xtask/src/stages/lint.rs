@@ -19,7 +19,7 @@ const FUZZ_TARGETS: &str = "tests/fuzz/Cargo.toml";
 /// The result of a linter that found nothing.
 enum Linted {
     Passed,
-    /// A tool is missing, which is named.
+    /// The named tool is missing.
     Missing(&'static str),
 }
 

@@ -109,7 +109,7 @@ mod tests {
         value
     }
 
-    /// The singular values of a diagonal matrix are its elements, so each goes its own way.
+    /// The singular values of a diagonal matrix are its elements, so the steps change each element separately.
     #[test]
     fn a_diagonal_matrix_by_hand() {
         let norm = 14f64.sqrt();

@@ -12,8 +12,8 @@ use crate::step::{Parameters, Role, StepError};
 /// The client's own model, and the rule by which it is trained.
 pub(super) struct Companion {
     rule: Rule,
-    /// The weights on which gradients are taken. The starting weights are those to which pFedMe draws them, and with APFL those before
-    /// the step.
+    /// The weights at which gradients are computed. pFedMe pulls them toward its starting weights. With APFL, the
+    /// starting weights are the weights before the step.
     host: HostState,
     /// The ranges of the weights that gradients change.
     trained: Vec<Range<usize>>,
@@ -183,7 +183,7 @@ impl Companion {
         shared.iter_mut().zip(&self.host.weights).for_each(|(shared, own)| *shared -= pull * (*shared - own));
     }
 
-    /// Follows the weights that travel: pFedMe's own model is drawn to them, and APFL's mixture contains them.
+    /// Follows the weights that travel: pFedMe pulls its own model toward them, and APFL's mixture contains them.
     fn follow(&mut self, shared: &[f32]) {
         let HostState { weights, starting_weights, .. } = &mut self.host;
         if let Rule::Mixture { own, alpha, .. } = &self.rule {
@@ -206,6 +206,6 @@ fn adapted(alpha: f32, own: &[f32], host: &HostState, shared: &[f32], trained: &
         step * (f64::from(own[index]) - f64::from(shared[index]))
     };
     let slope: f64 = trained.iter().cloned().flatten().map(along).sum();
-    // A share that is not finite belongs to weights that are not, which end the training.
+    // If the share is not finite, neither are the weights, and the training ends.
     (f64::from(alpha) - slope).clamp(0.0, 1.0) as f32
 }

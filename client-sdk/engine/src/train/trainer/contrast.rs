@@ -4,8 +4,8 @@ use super::Trainer;
 use crate::fit::{FitError, check_weights};
 
 impl Trainer {
-    /// Contrasts the model with these weights too, flat in schema order: those at the end of the client's training before.
-    /// Without them, a plan with a contrast trains as if it had none. Call it before the first step, and after
+    /// Also contrasts the model with the weights at the end of the client's previous training, flat in schema order.
+    /// Without this call, a plan with a contrast trains as if it had none. Call it before the first step, and after
     /// [`Trainer::resume`].
     ///
     /// # Errors

@@ -136,7 +136,7 @@ const LEFT_OUT_MAX: u32 = 64;
 
 impl Trainer {
     /// Prepares training from `starting_weights`, flat in schema order. `seed` determines the order of the examples and
-    /// dropout. If the plan has a personal training, this one is what follows [`Trainer::new_personal`].
+    /// dropout. If the plan has a personal training, this is the training after it; see [`Trainer::new_personal`].
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the plan is invalid, weights or examples do not match the model, or a step needs

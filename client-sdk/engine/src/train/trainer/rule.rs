@@ -11,7 +11,7 @@ pub(super) fn step_rule(plan: &TrainingPlan) -> StepRule {
         sharpness_radius: plan.sharpness_aware.map(|one| one.radius),
         has_constraints: plan.l1.is_some() || plan.value_range.is_some(),
         privacy: plan.example_privacy,
-        // pFedMe draws the client's own model to the shared one. A plan has only one of the two terms.
+        // pFedMe pulls the client's own model toward the shared one. A plan has only one of the two terms.
         proximal_term: match plan.personal_training {
             Some(PersonalTraining::PFedMe { lambda, .. }) => lambda,
             _ => plan.proximal_term,

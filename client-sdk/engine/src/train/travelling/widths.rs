@@ -10,7 +10,7 @@ use crate::step::Parameters;
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     widths: Widths,
-    /// The models of all widths and what is trained of them, from the widest on.
+    /// The models of all widths with their trained parts, from the widest to the narrowest.
     models: Vec<(Model, TrainedPart)>,
     /// For each tensor of the part, for each axis and each index there, the narrowest width that has it.
     tensors: Vec<Vec<Vec<u8>>>,

@@ -30,7 +30,7 @@ fn positive(number: f64) -> f64 {
     number + 1.5
 }
 
-/// Their gradients would be sums of what cancels, computed and never used.
+/// Gradients of detached values would be computed for nothing.
 #[test]
 fn detached_values_are_constants() {
     let appended = |is_detached: bool| {

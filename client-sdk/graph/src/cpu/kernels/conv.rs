@@ -307,7 +307,7 @@ impl Shift {
         if self.columns.len() == width {
             return;
         }
-        // Goes column by column: the edges are too narrow for line-wise filling to pay off.
+        // Fills column by column: the edges are too narrow for line-wise filling to pay off.
         let lines = &mut row[self.rows.start * width..self.rows.end * width];
         for column in (0..self.columns.start).chain(self.columns.end..width) {
             lines[column..].iter_mut().step_by(width).for_each(|element| *element = E::ZERO);

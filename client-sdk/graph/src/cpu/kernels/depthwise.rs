@@ -102,7 +102,7 @@ pub(super) fn scratch(conv: &Conv) -> usize {
 /// The layout of the buffers.
 struct Planes<'a> {
     conv: &'a Conv,
-    /// The output channels of an input channel.
+    /// The number of output channels for each input channel.
     per_channel: usize,
     /// The height and width of a buffer's plane. Output lines have this width too.
     size: [usize; 2],

@@ -11,7 +11,7 @@ const IMAGES: usize = 32;
 /// The maximum number of positions of a plane.
 const PLANE_MAX: usize = 64;
 
-/// Returns whether the planes are small enough, and the images many enough, for these kernels to be the faster ones.
+/// Returns whether these kernels are faster: the planes must be small, and there must be many images.
 pub(super) fn is_better(conv: &Conv) -> bool {
     let plane = |image: [usize; 3]| image[1] * image[2];
     2 * conv.images >= IMAGES && plane(conv.input) <= PLANE_MAX && plane(conv.output) <= PLANE_MAX

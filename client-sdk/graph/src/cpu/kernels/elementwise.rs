@@ -133,7 +133,7 @@ impl<E: Element> Chain<E> {
         let length = out.len();
         let last = self.instructions.len() - 1;
         for (number, instruction) in self.instructions.iter().enumerate() {
-            // The register written here differs from those read: see `assign_registers`.
+            // An instruction never writes a register that it reads: see `assign_registers`.
             let target = self.registers[number] * self.tile;
             let (before, rest) = registers.split_at_mut(target);
             let (written, after) = rest.split_at_mut(self.tile);

@@ -232,7 +232,7 @@ pub fn vectorised<R>(run: impl FnOnce() -> R) -> R {
 mod tests {
     use pulp::x86::Arch;
 
-    /// The widest instructions are a feature of `pulp` each: without the one for AVX2, such a processor would run every
+    /// Each instruction set is a feature of `pulp`. Without the feature for AVX2, a processor with AVX2 would run every
     /// loop with the instructions of 2001.
     #[test]
     fn a_processor_with_avx2_uses_it() {

@@ -7,7 +7,7 @@ pub(super) const LANES: usize = 16;
 /// The number of window positions that are added in one pass over a plane.
 const TAPS: usize = 16;
 
-/// Adds to `out` the elements of `source` from each tap's distance on, times the tap's factor.
+/// Adds the elements of `source` to `out`, once for each tap: from the tap's distance on, times the tap's factor.
 #[inline(always)]
 pub(super) fn add_all<E: Element>(taps: impl Iterator<Item = (usize, E)>, source: &[E], out: &mut [E]) {
     let (mut block, mut count) = ([(0, E::ZERO); TAPS], 0);
@@ -34,7 +34,7 @@ fn add<E: Element>(taps: &[(usize, E)], source: &[E], out: &mut [E]) {
     }
 }
 
-/// Returns the inner product of `a` with as many elements of `b`.
+/// Returns the inner product of `a` and the first `a.len()` elements of `b`.
 #[inline(always)]
 pub(super) fn dot<E: Element>(a: &[E], b: &[E]) -> E {
     let mut sums = [E::ZERO; LANES];

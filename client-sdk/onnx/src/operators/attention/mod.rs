@@ -100,7 +100,7 @@ fn expect_same(
     )))
 }
 
-/// Appends keys or values to those in the cache.
+/// Appends keys or values to the cached ones.
 fn with_past(
     node: &mut NodeLowering<'_>,
     attributes: &Attributes<'_>,
@@ -124,8 +124,8 @@ fn capped(node: &mut NodeLowering<'_>, scores: ValueId, cap: f64) -> Result<Valu
     node.with_number(ElementOp::Multiply, bent, cap)
 }
 
-/// Hides keys as the attributes require: those that the mask excludes, those after the query's own position, those
-/// outside of a window around it, and those after the end of the example. `past` is the number of cached keys.
+/// Hides keys as the attributes require: keys that the mask excludes, that follow the query's own position, that are
+/// outside a window around this position, or that follow the end of the example. `past` is the number of cached keys.
 fn masked(
     node: &mut NodeLowering<'_>,
     attributes: &Attributes<'_>,

@@ -57,7 +57,7 @@ fn check_sizes(node: &NodeLowering<'_>, operands: &[Labels], values: &[ValueId])
                 // The product reports axes that do not broadcast.
                 Some(_) if matches!(label, Label::Ellipsis(_)) => {}
                 Some(known) => {
-                    return Err(node.refuse(&format!("has one label for sizes {known} and {size}")));
+                    return Err(node.refuse(&format!("has one label for axes of {known} and {size}")));
                 }
             }
         }

@@ -3,9 +3,9 @@ use serde::{Deserialize, Serialize};
 use crate::limits::TENSOR_NAME_BYTES_MAX;
 use crate::plan::fault::Faults;
 
-/// Model-contrastive training (MOON: Li, He and Song 2021, "Model-contrastive federated learning", equation 3). It pulls the
-/// features of an example toward those in the version, and away from those in the client's last local model. Take it if clients
-/// have different kinds of examples, and the model has a layer that describes them.
+/// Model-contrastive training (MOON: Li, He and Song 2021, "Model-contrastive federated learning", equation 3). It
+/// pulls the features of an example toward those in the version, and away from those in the client's last local model.
+/// Use it if clients have different kinds of examples, and the model has a layer that describes them.
 ///
 /// Adds `weight`·log(1 + e^((cos(z, zₚ) − cos(z, zᵥ)) / `temperature`)) to the loss of each example, where z are its features in the model that
 /// is trained, zᵥ in the version at the start of the training, and zₚ in the weights at the end of the client's training before. This is the

@@ -31,7 +31,7 @@ pub struct SmallLossSelection {
 }
 
 impl SmallLossSelection {
-    /// Returns the number of examples that a step, counted from 0, keeps of these: at least 1.
+    /// Returns how many of its `examples` a step keeps: at least 1. Steps are counted from 0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

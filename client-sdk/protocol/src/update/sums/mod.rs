@@ -21,7 +21,7 @@ pub use check::SumFault;
 pub use fine_tuned::{FineTuned, FineTunedFault};
 pub use shape::SumShape;
 
-/// The number of ranks of which [`MetricSums::Classes`] has a count.
+/// The number of ranks that [`MetricSums::Classes`] counts.
 pub const RANKS: usize = 10;
 /// The number of score buckets of each class, if there are two classes.
 pub const SCORE_BUCKETS: usize = 1024;
@@ -55,7 +55,7 @@ pub enum MetricSums {
 pub struct ClassParts<'a> {
     /// The number of predictions.
     pub count: u64,
-    /// For each rank from the first to the tenth: the predictions in which the correct class had it.
+    /// For each rank from the first to the tenth: the number of predictions that gave the correct class this rank.
     pub at_rank: &'a [u64],
     /// Up to 64 classes: the confusion matrix, row-major. Row `a` is the label and column `b` the prediction. Up to
     /// 1,024 classes: the correct predictions of each class, then its predictions, then its labels. Otherwise empty.

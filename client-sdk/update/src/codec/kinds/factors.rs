@@ -171,7 +171,7 @@ impl Factors {
         sum
     }
 
-    /// Appends the data before the tiles.
+    /// Appends the right factor, which precedes the tiles.
     pub fn write_right(&self, out: &mut Vec<u8>) {
         out.extend(self.right.iter().flat_map(|value| value.to_le_bytes()));
     }
@@ -184,12 +184,12 @@ impl Factors {
     }
 }
 
-/// Returns the size in bytes of the data before the tiles.
+/// Returns the size in bytes of the right factor, which precedes the tiles.
 pub(crate) fn right_bytes(sides: Sides, rank: usize) -> usize {
     4 * rank * sides.columns
 }
 
-/// Reads the data before the tiles.
+/// Reads the right factor.
 pub(crate) fn read_right(bytes: &[u8]) -> Vec<f32> {
     floats(bytes)
 }

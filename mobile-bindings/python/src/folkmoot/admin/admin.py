@@ -61,7 +61,7 @@ class Admin(Uploading, Looking, Rollouts, Waiting):
         missing = [name for name in ("FOLKMOOT_URL", "FOLKMOOT_API_KEY") if not os.environ.get(name)]
         if missing:
             raise BadOptionError(
-                f"the environment has no {' and no '.join(missing)}; set it, or call Admin(url, api_key)"
+                f"the environment has no {' and no '.join(missing)}; set the missing variables, or call Admin(url, api_key)"
             )
         certificate = os.environ.get("FOLKMOOT_CA") or None
         return cls(os.environ["FOLKMOOT_URL"], os.environ["FOLKMOOT_API_KEY"], certificate)

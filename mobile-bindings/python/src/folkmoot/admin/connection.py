@@ -170,7 +170,7 @@ class Connection:
 
 
 def _problem(error: urllib.error.HTTPError) -> bytes:
-    """Returns as much of a refusal's text as arrived."""
+    """Returns the part of a refusal's text that arrived."""
     with error:
         try:
             return error.read(PROBLEM_BYTES_MAX)

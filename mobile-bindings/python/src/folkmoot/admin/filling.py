@@ -11,7 +11,7 @@ from .._notebook import html
 
 _V = TypeVar("_V")
 _SECRETS = ("token", "api_key")
-"""The fields of `CreatedToken` and `CreatedApiKey` that let whoever has them in."""
+"""The fields of `CreatedToken` and `CreatedApiKey` that are secrets."""
 
 
 class View(dict[str, Any]):
@@ -22,7 +22,7 @@ class View(dict[str, Any]):
 
 
 class SecretView(View):
-    """An answer with a secret, which neither a notebook nor a log shows: a notebook saves what it shows."""
+    """An answer with a secret. Neither notebooks, which save their output, nor logs show the secret."""
 
     def __repr__(self) -> str:
         return repr({name: _hidden(name) if name in _SECRETS else value for name, value in self.items()})

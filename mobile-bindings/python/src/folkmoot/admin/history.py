@@ -14,7 +14,7 @@ class History:
     """The history of a task, version by version. A notebook shows it as a table with a curve."""
 
     task: views.TaskView
-    """The task."""
+    """The task, at the time of the request."""
     versions: list[dict[str, Any]]
     """One row per version, the oldest first, with the columns of `to_pandas`. A long history has every `stride`-th version."""
     stride: int

@@ -58,7 +58,7 @@ class LeaseView(TypedDict):
 
 
 class LogLineView(TypedDict):
-    """A line of the log."""
+    """A line of the coordinator's log. `at` is in milliseconds since 1970."""
 
     at: int
     fields: dict[str, str]
@@ -192,7 +192,7 @@ class LaneView(TypedDict):
 
 
 class UpdateScoreView(TypedDict):
-    """The score of one update: how unusual it is among those of its version."""
+    """The score of one update: how unusual it is among the updates of its version."""
 
     client_id: str | None
     cosine: float
@@ -258,7 +258,7 @@ class AuditPageView(TypedDict):
 
 
 class EndorsedPlan(TypedDict):
-    """A plan, and what the coordinator promises for it."""
+    """A plan, and the coordinator's promises for it."""
 
     cohort_min: int
     digest: str
@@ -282,7 +282,7 @@ class PlanView(TypedDict):
 
 
 class EndorsementView(TypedDict):
-    """What a task gives to clients, and the endorsement in force."""
+    """The model and the plans that a task gives to clients, and the endorsement in force."""
 
     endorsement: Endorsement | None
     model: str
@@ -313,7 +313,7 @@ class DayUsageView(TypedDict):
 
 
 class UsageView(TypedDict):
-    """An organisation's quotas, what it has, and the usage by its clients, the oldest day first."""
+    """An organisation's quotas, its current size, and the usage by its clients, the oldest day first."""
 
     quotas: QuotasView
     clients: int
@@ -340,7 +340,7 @@ class CreatedOrganisation(TypedDict):
 
 
 class ClosedOrganisationView(TypedDict):
-    """What closing an organisation has ended."""
+    """The credentials and tasks that closing an organisation ended."""
 
     api_keys_revoked: int
     clients_revoked: int

@@ -70,7 +70,7 @@ class RoundView(TypedDict):
 
 
 class AwaitedView(TypedDict):
-    """What ends the phase of an open round: `needed` clients or updates, or the time `until` with `needed_then`."""
+    """The event that ends the phase of an open round: `needed` clients or updates, or the time `until` with `needed_then`."""
 
     needed: int | None
     until: int | None
@@ -88,7 +88,7 @@ class OpenRoundView(TypedDict):
 
 
 class PauseView(TypedDict):
-    """Why the coordinator paused a task on its own, and what to do about it."""
+    """The reason why the coordinator paused a task on its own, and the remedy."""
 
     code: str
     reason: str
@@ -96,8 +96,8 @@ class PauseView(TypedDict):
 
 
 class TaskView(TypedDict):
-    """A task and its current state. `stop_reason` names the condition that ended it. `notes` lists what it does not
-    defend against.
+    """A task and its current state. `stop_reason` names the condition that ended the task. `notes` lists attacks that the task
+    does not defend against.
     """
 
     id: str

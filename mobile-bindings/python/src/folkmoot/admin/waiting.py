@@ -68,7 +68,7 @@ class Ended:
 
 
 class Waiting:
-    """Waits for what happens to a task."""
+    """Waits for the events of a task."""
 
     def watch(
         self: _Tasks,

@@ -29,7 +29,7 @@ def write(
 ) -> tuple[Path, dict[str, tuple[int, ...]]]:
     """Writes a graph from `[N, features]` to `[N, outputs]`. Returns its path and the shapes of its weights by name.
 
-    A weight has the shape `[outputs, inputs]`, and a bias `[outputs]`, or it is None. `names` are those of the
+    A weight has the shape `[outputs, inputs]`, and a bias `[outputs]`, or it is None. `names` names the
     layers, by default `layers(…)`. The activation follows each layer but the last. Scales come first, and are constants that are
     not trained.
 

@@ -56,7 +56,7 @@ def _constant_row(row: str, embedding: Any) -> list[Any]:
 
 
 def _present_row(row: str, table: str, wanted: str) -> list[Any]:
-    """Returns nodes that read the row without a gradient: ONNX cannot say so, but a rounded number has none."""
+    """Returns nodes that read the row without a gradient. ONNX has no operator for this, so they round, which has no gradient."""
     numpy = graph.needed("numpy", "pip install numpy")
     make_node = graph.onnx().helper.make_node
     names = [f"{row}.{word}" for word in ("grid", "trained", "scaled", "rounded")]

@@ -15,7 +15,7 @@ from .repairs import repair
 from .tracing import Inputs
 
 EXPORTERS = ("auto", "dynamo", "classic")
-"""How PyTorch reads a module: by `torch.export`, by TorchScript, or by the first of them that works."""
+"""The ways in which PyTorch reads a module: by `torch.export`, by TorchScript, or by the first of them that works."""
 
 _log = logging.getLogger("folkmoot.export")
 

@@ -103,7 +103,7 @@ def _slice_sequences(model: Any) -> None:
 
 
 def _bounds(split: Any, position: Any, known: dict[str, Any]) -> tuple[int, int, int] | None:
-    """Returns the start, the end and the axis of a part; None unless they are constants."""
+    """Returns the start, the end and the axis of a part. None if one of them is not a constant."""
     attributes = {attribute.name: attribute.i for attribute in split.attribute}
     sizes = known.get(split.input[1]) if len(split.input) > 1 else None
     if sizes is None or position is None or position < 0 or attributes.get("keepdims", 1) != 1:

@@ -89,7 +89,7 @@ def _rows(torch: Any, example: Any) -> tuple[Any, ...]:
 
 
 def _names(module: Any, count: int) -> list[str]:
-    """Returns the names of the inputs: `input` for a single one, otherwise those of the module's parameters."""
+    """Returns the names of the inputs: `input` for a single one, otherwise the names of the module's parameters."""
     if count == 1:
         return ["input"]
     parameters = list(inspect.signature(module.forward).parameters)
@@ -240,7 +240,7 @@ def _name_dimensions(model: Any, inputs: Inputs) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppresses what does not matter here. Warnings about the module's own code are shown."""
+    """Suppresses warnings that do not matter for an export. Warnings about the module's own code are shown."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith(("torch.", "onnxscript."))]
     # Loggers that the exporters create have the level of the first two.
     levels = {one: one.level for one in map(logging.getLogger, ["torch", "onnxscript", *names])}

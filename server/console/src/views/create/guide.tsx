@@ -14,7 +14,7 @@ const ASSUMED_SPEED = 5e9;
 
 type Props = { model: string; task: Description; change: (task: Description) => void };
 
-/** A task in a few questions. Every answer says what it costs; every other key keeps its default. */
+/** Creates a task from a few questions. Every answer shows its cost; all other keys keep their defaults. */
 export function Guide({ model, task, change }: Props) {
   const graph = useData(`graph ${model}`, (signal) => get<ModelGraph>(`/models/${model}/graph`, signal), NEVER);
   return (
@@ -67,7 +67,7 @@ function Names({ task, change }: Omit<Props, 'model'>) {
   const goalKey = table(task, 'scheduling')['kind'] === 'buffered' ? 'buffer_goal' : 'report_goal';
   return (
     <div class="grid">
-      <Field label="Name of the task" hint="How this list and the logs call it.">
+      <Field label="Name of the task" hint="The name in lists and in the logs.">
         {(field) => <input {...field} value={String(task['name'] ?? '')} onInput={(event) => set('name', event.currentTarget.value)} />}
       </Field>
       <Field label="Population of clients" hint="All clients of one app. A new name creates a new population.">
@@ -75,7 +75,7 @@ function Names({ task, change }: Omit<Props, 'model'>) {
           <input {...field} value={String(task['population'] ?? '')} onInput={(event) => set('population', event.currentTarget.value)} />
         )}
       </Field>
-      <Field label="Updates in each version" hint="More make each version better, and a round longer.">
+      <Field label="Updates in each version" hint="More updates make each version better, but a round longer.">
         {(field) => <NumberInput field={field} value={table(task, 'scheduling')[goalKey]} change={within('scheduling', goalKey)} />}
       </Field>
       <Field label="Number of rounds" hint="The task ends after this many versions.">

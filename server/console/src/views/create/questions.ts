@@ -64,13 +64,13 @@ const CLIENTS: Question = {
     },
     {
       title: 'Many devices',
-      text: 'Some drop out. A round draws three in ten more than it needs, so some clients train in vain.',
+      text: 'Some drop out. A round draws 30 % more clients than it needs, so some clients train in vain.',
       isChosen: (task) => scheduled(task, 'synchronous', 1.3),
       choose: (task) => ({ ...task, scheduling: { kind: 'synchronous', report_goal: goal(task) } }),
     },
     {
       title: 'Devices that come at any time',
-      text: 'Nobody waits: the coordinator commits a version for every few updates. Older updates count less. Goes with neither masks nor central noise.',
+      text: 'Nobody waits: the coordinator commits a version for every few updates. Older updates count less. Cannot be combined with masks or central noise.',
       isChosen: (task) => scheduled(task, 'buffered'),
       choose: (task) => ({ ...task, scheduling: { kind: 'buffered', buffer_goal: goal(task), concurrency: 10 * goal(task) } }),
     },
@@ -98,7 +98,7 @@ const PRIVACY: Question = {
     },
     {
       title: 'Each update, too',
-      text: 'Clients mask their updates, and the coordinator sees only sums. A round takes three more steps, updates are not compressed, and no rule can sort out bad ones.',
+      text: 'Clients mask their updates, and the coordinator sees only sums. A round takes three more steps, updates are not compressed, and no rule can reject bad updates.',
       isChosen: (task) => isMasked(task) && noise(task) === 'none',
       choose: (task) => ({
         ...without(task, 'privacy', 'compression'),

@@ -116,7 +116,7 @@ export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?:
   );
 }
 
-/** Says what ends the phase of an open round, and when. */
+/** Names the event that ends the phase of an open round, and its time. */
 function Awaits({ phase, awaited, soFar }: { phase: string; awaited: Awaited; soFar: number | undefined }) {
   const { needed, until, needed_then: then } = awaited;
   const counted = (value: number) => {

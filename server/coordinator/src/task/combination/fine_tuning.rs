@@ -1,4 +1,4 @@
-//! Checks what a fine-tuning in evaluations is combined with.
+//! Checks that a fine-tuning in evaluations fits the rest of the task.
 
 use folkmoot_protocol::FineTuning;
 

@@ -197,7 +197,7 @@ fn steps_of_plain_means_are_in_the_clear(description: &TaskDescription, faults: 
     let message = message.or(reasons.compressed.filter(|_| is_compressed));
     let message = message.or(reasons.step.filter(|_| !is_gradient));
     let Some(message) = message.or(reasons.epochs.filter(|_| takes_steps)) else { return };
-    let remedy = "choose finalizer.kind = \"fed_avg\", or remove what contradicts this one; both go with a synchronous task, \
+    let remedy = "choose finalizer.kind = \"fed_avg\", or remove what contradicts this one; it works with a synchronous task, \
                   aggregator.kind = \"uniform_mean\", sgd, epochs = 1, and neither privacy nor compression";
     faults.push(Fault::new("finalizer.kind", message, remedy));
 }

@@ -103,7 +103,8 @@ fn preparation_needs_a_robust_rule(description: &TaskDescription, faults: &mut V
     faults.push(Fault::new(field, message, remedy));
 }
 
-/// A codec changes the direction of an update, its signs and the number of its zeros. The largest cluster would be the one of a codec.
+/// A codec changes the direction of an update, its signs and the number of its zeros. With several codecs, the largest
+/// cluster would be the updates with one codec.
 fn clusters_are_of_one_codec(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let compares = match description.aggregator {
         AggregatorChoice::SignGuard { .. } => "sign_guard compares the signs of updates",

@@ -23,7 +23,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         !matches!(description.scheduling, SchedulingChoice::Synchronous(_))
             || description.sampled().is_some(),
         "scheduling.kind",
-        "secure aggregation needs a cohort whose members are drawn at the same time, and may drop out",
+        "secure aggregation needs rounds that draw their cohort at once, and continue without clients that drop out",
         "choose scheduling.kind = \"synchronous\", without privacy.amplification",
     );
     refuse(

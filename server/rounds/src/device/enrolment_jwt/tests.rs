@@ -154,7 +154,7 @@ fn claims_are_checked_with_the_coordinators_clock() {
     }
     let foreign = signed(&changed("aud", json!(["other", "", "0".repeat(17)])), Algorithm::EdDSA, ED25519);
     assert_eq!(claimed_tokens(&foreign).unwrap(), Vec::<String>::new());
-    // Only the first audiences are looked for.
+    // Only the first audiences are searched.
     let many: Vec<String> = (0..100).map(|number| format!("{number:016x}")).collect();
     let many = signed(&changed("aud", json!(many)), Algorithm::EdDSA, ED25519);
     assert_eq!(claimed_tokens(&many).unwrap().len(), AUDIENCES_MAX);

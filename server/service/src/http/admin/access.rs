@@ -98,8 +98,8 @@ pub fn actor_of(app: &App, parts: &Parts, by: String) -> Actor {
     Actor { by, from: Some(sender.to_string()), at: (app.clock)() }
 }
 
-/// Awaits the look-up of a key, or a sign-in. If it is wrong, counts the failure for the sender's address. An address
-/// with too many failures is told to slow down. If it continues, its connection is closed.
+/// Awaits the look-up of a key, or a sign-in. If it fails, counts the failure for the sender's address. An address with
+/// too many failures gets an error that asks it to slow down. If it continues, its connection is closed.
 pub async fn throttled<T>(
     app: &App,
     parts: &Parts,

@@ -1,4 +1,4 @@
-//! Finds what a person names in a path: by the id, by the beginning of the id, or by the name.
+//! Finds the thing that a path names: by its id, by the beginning of its id, or by its name.
 
 use folkmoot_coordinator::task::TaskFilter;
 use folkmoot_protocol::{BlobDigest, ClientId, DisplayName, ErrorCode, OrganisationId, RoundId, TaskId};
@@ -24,14 +24,14 @@ const SHOWN_CHARACTERS_MAX: usize = 64;
 struct Candidate<T> {
     id: String,
     name: Option<String>,
-    /// True if it is revoked or closed. Others with the same name go before it.
+    /// True if it is revoked or closed. Others with the same name take precedence.
     is_over: bool,
     found: T,
 }
 
-/// Returns the only candidate that has this name or an id that begins with this text, ignoring case. A name does not go
-/// before the beginning of an id: otherwise, whoever names a thing like the beginning of another one's id could have it
-/// removed instead.
+/// Returns the only candidate that has this name or an id that begins with this text, ignoring case. A name has no
+/// precedence over the beginning of an id. Otherwise, a thing could be named like the beginning of another thing's id,
+/// and be removed instead.
 fn only_one<T>(
     what: &str,
     unknown: ErrorCode,

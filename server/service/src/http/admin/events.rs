@@ -42,7 +42,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(900);
 /// A look-up includes a task that has ended if its newest version is younger than this, in milliseconds. A round may
 /// begin and end between two look-ups.
 const RECENT_MILLISECONDS: u64 = 60_000;
-/// The maximum number of changes that wait for a slow page. A page that misses changes is told to reload everything.
+/// The maximum number of changes that wait for a slow page. A page that misses changes gets an event to reload
+/// everything.
 const LAG_MAX: usize = 64;
 
 /// The tasks that changed between two look-ups.

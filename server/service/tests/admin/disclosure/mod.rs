@@ -280,7 +280,6 @@ async fn an_unusual_update_is_explained_and_its_client_shown_to_admins() {
     running.host.stop().await.unwrap();
 }
 
-/// The statement must name what is withheld and what is shown.
 #[tokio::test]
 async fn the_statement_says_what_is_withheld_and_what_is_shown() {
     let running = start().await;

@@ -20,7 +20,7 @@ const CLIENTS: usize = 60;
 const COHORT: u64 = 12;
 const EPOCHS: u32 = 5;
 const RATE: f64 = 0.1;
-/// The digits of a client are turned by as many quarters as its number divided by this leaves.
+/// Client `i` has its digits turned by `i % TURNS` quarters.
 const TURNS: usize = 4;
 /// The width and height of a digit.
 const SIDE: usize = 8;

@@ -66,7 +66,7 @@ fn compile(folder: &Path, repository: &Path, platform: &str) -> Result<String, F
     compile.arg(format!("{DEPENDENCIES}:build-classpath"));
     compile.arg(define("maven.repo.local", &local_repository(folder)?.display()));
     compile.arg(define("app.repository", &url(repository)));
-    // The daemon would outlive this call, which is its only one.
+    // The compiler's daemon would outlive this call, although nothing else uses it.
     compile.arg(define("kotlin.compiler.daemon", &false));
     compile.arg(define("app.version", &env!("CARGO_PKG_VERSION"))).arg(define("app.platform", &platform));
     compile.arg(define("app.kotlin", &kotlin));

@@ -59,7 +59,7 @@ fn sampled() -> TaskRecord {
     task("sampled", &privacy, &json!({ "kind": "poisson", "sampling_rate": 0.01 }))
 }
 
-/// Returns the statement after `releases` releases of the task and as many of another task.
+/// Returns the statement after `releases` releases of the task and `releases` of another task.
 fn stated(task: &TaskRecord, releases: u64) -> Statement {
     stated_in(PopulationPrivacy::default(), task, releases)
 }

@@ -49,7 +49,7 @@ async fn check_whose(app: &App, caller: &Caller, id: &str, act: &str) -> Result<
         }
         (Role::PrivacyOfficer, Some(role)) => {
             let detail = format!(
-                "a privacy officer may {act} the keys of privacy officers, and {id} has the role {}; ask an admin",
+                "a privacy officer may {act} only keys of privacy officers, but {id} has the role {}; ask an admin",
                 role.name()
             );
             Err(Refusal::new(ErrorCode::RoleInsufficient, detail))

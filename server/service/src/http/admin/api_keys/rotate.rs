@@ -19,11 +19,11 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Gives an API key a new secret. Its id, name, role and expiry stay. The old secret stays valid for `overlap_seconds`, and
-/// sessions that began with it end then at the latest. Another rotation within this time ends the older secret at once, but not
-/// its sessions, and also if nobody saw the secret in between: do not repeat a rotation whose answer was lost, but revoke the key. The
-/// response is the only one that contains the new secret. Only privacy officers rotate the keys of privacy officers, and
-/// they rotate no others.
+/// Gives an API key a new secret. Its id, name, role and expiry stay. The old secret stays valid for `overlap_seconds`,
+/// and sessions that began with it end then at the latest. Only the two newest secrets are valid: a second rotation
+/// within this time ends the old secret at once, but not its sessions. So if the response of a rotation was lost, do
+/// not repeat the rotation; revoke the key. No other response contains the new secret. Only privacy officers rotate the
+/// keys of privacy officers, and they rotate no others.
 #[utoipa::path(
     post, path = "/v1/admin/api-keys/{id}/rotate", tag = "API keys", security(("api_key" = ["privacy_officer"])),
     params(("id" = String, Path, description = "The key's name, its id (the part before the dot), or the beginning of its id")),

@@ -31,7 +31,7 @@ pub async fn create_component(
 ) -> Result<(StatusCode, Json<ComponentView>), Refused> {
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/octet-stream")?;
-    // A larger file than a component may be is refused by its real limit, below.
+    // One byte more than a component may have, so that the error below names the real limit.
     let limit = app.limits.model_bytes_max.min(COMPONENT_BYTES_MAX + 1);
     let bytes = body::receive(&app, body, "limits.model_bytes_max", limit).await?;
     let uploaded = registry::create_component(&app.coordinator, bytes).await?;

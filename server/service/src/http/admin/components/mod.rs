@@ -1,3 +1,3 @@
-//! `/v1/admin/components`: strategies of an operator's own.
+//! `/v1/admin/components`: strategies that operators upload.
 
 pub(crate) mod create;

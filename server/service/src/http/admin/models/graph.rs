@@ -50,7 +50,7 @@ pub async fn get_graph(
     let onnx = app.coordinator.blobs.get(digest).await?;
     let shown = tokio::task::spawn_blocking(move || graph(&onnx)).await;
     let shown = shown.map_err(|error| Refusal::internal(&error))??;
-    // Another model can have this name or beginning later.
+    // Later, this name or beginning of a digest may belong to another model.
     let caching = if text.parse() == Ok(digest) { CACHING } else { (CACHE_CONTROL, "private, no-cache") };
     Ok(([caching], Json(shown)))
 }

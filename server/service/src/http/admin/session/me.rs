@@ -38,6 +38,11 @@ async fn organisation(app: &App, caller: &Caller) -> Result<String, Refusal> {
     }
     let all = app.coordinator.storage.database()?.organisations().await?;
     let own = all.into_iter().find(|one| one.id == caller.organisation_id);
-    let missing = || Refusal::new(ErrorCode::ResourceUnknown, "the organisation of this key does not exist");
+    let missing = || {
+        Refusal::new(
+            ErrorCode::ResourceUnknown,
+            "the organisation of this key does not exist; use another key",
+        )
+    };
     own.map(|one| one.name).ok_or_else(missing)
 }

@@ -37,7 +37,7 @@ pub struct Answer {
     get, path = "/v1/admin/sign-in/{provider}/callback", tag = "session",
     params(("provider" = String, Path, description = "The name of the identity provider"), Answer),
     responses(
-        (status = 303, description = "The way to the console. If the sign-in was refused, `refused` is the error code",
+        (status = 303, description = "A redirect to the console. If the sign-in was refused, `refused` is the error code",
             headers(("set-cookie" = String, description = "The session cookie"))),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )

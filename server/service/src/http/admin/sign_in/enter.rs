@@ -56,7 +56,7 @@ pub async fn organisation_of(app: &App, provider: &Provider) -> Result<Organisat
     })
 }
 
-/// Records a person without a role in the audit log. Anybody could make other failures, and fill the log with them.
+/// Records a person without a role in the audit log. Anybody could cause other failures, and fill the log with them.
 async fn record_refused(
     app: &App,
     parts: &Parts,

@@ -40,7 +40,7 @@ fn provider<'a>(app: &'a App, name: &str) -> Result<&'a Provider, Refusal> {
     })
 }
 
-/// Leads a browser back to the console, which says why the sign-in was refused. The address is always our own, and
+/// Redirects a browser to the console, which says why the sign-in was refused. The address is always our own, and
 /// contains only a code.
 fn back_to_console(refusal: &Refusal) -> axum::response::Response {
     Redirect::to(&format!("/console/?refused={}", refusal.code())).into_response()

@@ -9,13 +9,13 @@ use folkmoot_sign_in::Attempt;
 use super::{back_to_console, cookie, provider, refusal::refusal};
 use crate::http::{App, problem::Refused};
 
-/// Leads a browser to an identity provider to sign in. Ignores every parameter: after the sign-in, the browser always
-/// comes to the console.
+/// Redirects a browser to an identity provider to sign in. Ignores every parameter: after the sign-in, the browser
+/// always returns to the console.
 #[utoipa::path(
     get, path = "/v1/admin/sign-in/{provider}", tag = "session",
     params(("provider" = String, Path, description = "The name of the identity provider")),
     responses(
-        (status = 303, description = "The way to the provider, or to the console if the provider cannot be used",
+        (status = 303, description = "A redirect to the provider, or to the console if the provider cannot be used",
             headers(("set-cookie" = String, description = "The cookie of this attempt"))),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )

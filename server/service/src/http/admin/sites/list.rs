@@ -23,7 +23,7 @@ pub struct SitePage {
     /// The maximum number of sites: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
-    /// Returns sites that follow this client's one. Use the client of the previous page's last site.
+    /// Returns sites after this client's site. Use the client of the previous page's last site.
     after: Option<ClientId>,
 }
 

@@ -16,7 +16,7 @@ use crate::http::{
 };
 
 /// Sets whether a population's clients are an anonymous crowd or named sites. Creates the population if it does not
-/// exist. Clients that enrol are promised what the population is, so the kind is fixed once a client has enrolled.
+/// exist. Enrolling clients rely on the kind, so it is fixed once a client has enrolled.
 #[utoipa::path(
     post, path = "/v1/admin/populations/{population}/clients", tag = "populations",
     security(("api_key" = ["admin"])), request_body = SetClientsRequest,

@@ -14,7 +14,7 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Returns what a task gives to clients, and the endorsement in force.
+/// Returns the model and the plans that a task gives to clients, and the endorsement in force.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/endorsement", tag = "tasks", security(("api_key" = ["viewer"])),
     params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id")),

@@ -8,7 +8,7 @@ use folkmoot_protocol::Problem;
 use super::days::{Days, usage};
 use crate::http::{App, admin::access::Caller, problem::Refused};
 
-/// Returns the organisation's quotas, what it has, and what its clients used.
+/// Returns the organisation's quotas, its current size, and the usage of its clients.
 #[utoipa::path(
     get, path = "/v1/admin/usage", tag = "usage", security(("api_key" = ["viewer"])), params(Days),
     responses(

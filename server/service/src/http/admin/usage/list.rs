@@ -8,7 +8,7 @@ use folkmoot_protocol::Problem;
 use super::days::{Days, usage};
 use crate::http::{App, problem::Refused};
 
-/// Lists what the clients of every organisation used on each day, oldest first, for bills.
+/// Lists the daily usage of every organisation's clients, oldest first, for bills.
 #[utoipa::path(
     get, path = "/v1/admin/organisations/usage", tag = "organisations", security(("api_key" = ["system"])), params(Days),
     responses(

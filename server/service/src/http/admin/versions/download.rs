@@ -29,7 +29,8 @@ pub const VERSION_HEADER: &str = "folkmoot-model-version";
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ClusterQuery {
-    /// The cluster, counted from 1, of a task with `plan.clusters`. Default: the one with the largest share of the clients.
+    /// The cluster, counted from 1, of a task with `plan.clusters`. Default: the cluster with the largest share of the
+    /// clients.
     #[param(minimum = 1, maximum = 16)]
     cluster: Option<usize>,
 }

@@ -40,7 +40,7 @@ fun main(arguments: Array<String>) {
     runBlocking { runTelling(client) { say(it.javaClass.simpleName) } }
 }
 
-/** Runs the client, and calls `tell` for each of its events. */
+/** Runs the client, and calls [tell] for each event. */
 private suspend fun runTelling(client: FolkmootClient, tell: (Event) -> Unit): Unit = coroutineScope {
     launch(Dispatchers.Default, CoroutineStart.UNDISPATCHED) { client.events.collect { tell(it) } }
     client.run()
