@@ -1,20 +1,17 @@
 //! The audit log: each act of an operator, stored in the transaction of the act itself.
 
-mod rollouts;
+mod populations;
 
 use async_trait::async_trait;
 use folkmoot_coordinator::{
-    ClientKind,
     audit_log::{Chain, Change, Entry, Head, Record},
-    privacy::PopulationPrivacy,
     task::TaskState,
 };
 use folkmoot_protocol::{BlobDigest, OrganisationId, Role, TaskId, Timestamp};
 
 use crate::{
     ApiKeyRecord, ClientRecord, ClosedOrganisation, EndorsementRecord, ModelRecord, ModelVersionRecord,
-    OrganisationRecord, PrivacyChange, SessionHolder, SessionRecord, StorageError, TaskRecord, TokenAfter,
-    TokenRecord,
+    OrganisationRecord, SessionHolder, SessionRecord, StorageError, TaskRecord, TokenAfter, TokenRecord,
 };
 
 tokio::task_local! {
@@ -136,12 +133,12 @@ impl Act {
     }
 
     /// Adds a property that the act gave to a new object.
-    pub(crate) fn with(self, what: &str, after: impl ToString) -> Self {
+    fn with(self, what: &str, after: impl ToString) -> Self {
         self.changed(what, None, Some(after.to_string()))
     }
 
     /// Adds a property that the act changed.
-    pub(crate) fn changed(mut self, what: &str, before: Option<String>, after: Option<String>) -> Self {
+    fn changed(mut self, what: &str, before: Option<String>, after: Option<String>) -> Self {
         let cut = |value: String| value.chars().take(VALUE_CHARACTERS_MAX).collect();
         self.changes.push(Change { what: what.to_owned(), before: before.map(cut), after: after.map(cut) });
         self
@@ -326,49 +323,6 @@ impl Act {
         Self::new(organisation_id, "task.roll_back", version.task_id)
             .with("version", version.number)
             .with("weights", version.weights)
-    }
-
-    pub(crate) fn client_kind_set(
-        organisation_id: OrganisationId,
-        population: &impl ToString,
-        before: ClientKind,
-        after: ClientKind,
-    ) -> Self {
-        Self::new(organisation_id, "population.set_clients", population.to_string()).changed(
-            "clients",
-            Some(before.to_string()),
-            Some(after.to_string()),
-        )
-    }
-
-    pub(crate) fn viewers_download_set(
-        organisation_id: OrganisationId,
-        population: &impl ToString,
-        before: bool,
-        after: bool,
-    ) -> Self {
-        let [before, after] = [before, after].map(|may| Some(may.to_string()));
-        let act = Self::new(organisation_id, "population.set_downloads", population.to_string());
-        act.changed("viewers_download", before, after)
-    }
-
-    pub(crate) fn privacy_set(
-        organisation_id: OrganisationId,
-        population: &impl ToString,
-        before: &PopulationPrivacy,
-        change: &PrivacyChange<'_>,
-    ) -> Self {
-        let budget = |privacy: &PopulationPrivacy| {
-            let budget = privacy.budget?;
-            Some(format!("epsilon {} at delta {}", budget.epsilon, budget.delta))
-        };
-        let act = Self::new(organisation_id, "population.set_privacy", population.to_string())
-            .changed("unit", Some(before.unit.to_string()), Some(change.privacy.unit.to_string()))
-            .changed("budget", budget(before), budget(&change.privacy));
-        match change.weakened {
-            Some(reason) => act.with("reason", reason),
-            None => act,
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod operations;
 mod possessions;
 mod privacy;
 mod provider;
+mod rollouts;
 mod rounds;
 mod signed_in;
 mod sites;
@@ -32,13 +33,14 @@ use snapbox::{Assert, Data, IntoData, assert::DEFAULT_ACTION_ENV, data::DataForm
 type Recorded = (&'static str, &'static [&'static str]);
 
 /// All groups in the order in which they run. A command sees the changes of earlier ones.
-const GROUPS: [&[Recorded]; 6] = [
+const GROUPS: [&[Recorded]; 7] = [
     operations::COMMANDS,
     task::COMMANDS,
     model::COMMANDS,
     access::COMMANDS,
     privacy::COMMANDS,
     local::COMMANDS,
+    rollouts::COMMANDS,
 ];
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/commands/recorded");

@@ -1,7 +1,10 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
-use folkmoot_api::{AdminClient, TaskVerb, populations::SetPrivacyRequest};
+use folkmoot_api::{
+    AdminClient, TaskVerb,
+    populations::{ChangeRolloutRequest, SetPrivacyRequest},
+};
 use folkmoot_coordinator::{
     ClientKind,
     audit_log::{Chain, Entry, Head, Record},
@@ -18,7 +21,7 @@ use super::{
 use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 30] = [
+const ACTS: [(&str, Option<&str>); 32] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
@@ -36,6 +39,8 @@ const ACTS: [(&str, Option<&str>); 30] = [
     ("POST /populations/{population}/clients", Some("population.set_clients")),
     ("POST /populations/{population}/downloads", Some("population.set_downloads")),
     ("POST /populations/{population}/privacy", Some("population.set_privacy")),
+    ("POST /populations/{population}/rollouts", Some("rollout.create")),
+    ("POST /populations/{population}/rollouts/{number}", Some("rollout.change")),
     ("POST /privacy/plan", None),
     ("POST /tokens", Some("token.create")),
     ("DELETE /tokens/{id}", Some("token.revoke")),
@@ -156,6 +161,10 @@ async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     for verb in [TaskVerb::Activate, TaskVerb::Pause, TaskVerb::Resume, TaskVerb::Cancel] {
         admin.change_task(task, verb).await.unwrap();
     }
+    let rollout = serde_json::from_value(serde_json::json!({ "task": task.to_string() })).unwrap();
+    let rollout = admin.create_rollout(&population, &rollout).await.unwrap();
+    let hold = ChangeRolloutRequest { held: Some(true), ..ChangeRolloutRequest::default() };
+    admin.change_rollout(&population, rollout.number, &hold).await.unwrap();
     let one = admin.create_token(population.clone(), None, None).await.unwrap();
     let other = admin.create_token(population, None, None).await.unwrap();
     admin.revoke_token(&one.record.id).await.unwrap();

@@ -1,12 +1,12 @@
 //! Rollouts, which only a database stores.
 
 use folkmoot_coordinator::rollout::{Reports, Share};
-use folkmoot_protocol::ChannelName;
+use folkmoot_protocol::{BlobDigest, ChannelName};
 use folkmoot_storage::{
     ClientRepository, ModelVersionRepository, RolloutChange, RolloutRecord, SqlStorage, Storage, StorageError,
 };
 
-use super::fixture::{Fixture, NOW, version_of};
+use super::fixture::{Fixture, NOW};
 
 fn share(fraction: f64) -> Share {
     Share::new(fraction).expect("it is a fraction")
@@ -68,9 +68,10 @@ pub(super) async fn a_rollout_is_stored_and_changed(storage: &Storage) -> Result
     let missing = database.create_rollout(&RolloutRecord { version: 7, ..open.clone() }).await;
     assert!(matches!(missing, Err(StorageError::NotFound("model version"))), "{missing:?}");
 
-    let version = version_of(open.task_id, 1);
-    storage.release_version(organisation, &version).await?;
-    assert_eq!(database.rollouts_with(organisation, population, version.weights).await?.len(), 2);
+    let version = storage.model_version(open.task_id, 0).await?.expect("the task has begun");
+    assert!(database.rollouts_with(organisation, population, version.weights).await?.contains(&open));
+    let nothing = BlobDigest::of(b"nothing");
+    assert_eq!(database.rollouts_with(organisation, population, nothing).await?, []);
     Ok(())
 }
 
