@@ -58,7 +58,7 @@ impl Folkmoot {
         secrets: Option<Arc<dyn SecretStorage>>,
     ) -> Result<Arc<Self>, FolkmootError> {
         let has_trainer = trainer.is_some();
-        let mut builder = with_callbacks(options.builder(), listener, consent, trainer);
+        let mut builder = with_callbacks(options.builder()?, listener, consent, trainer);
         if let Some(secrets) = secrets {
             builder = builder.secrets(Arc::new(ForeignSecrets(secrets)));
         }

@@ -11,8 +11,9 @@ use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    Budget, ClientKey, Device, DeviceCare, DevicePolicy, Devices, ExampleSource, Host, HttpSettings,
-    LocalTrainer, ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport, build_http,
+    Budget, ClientCertificate, ClientKey, Device, DeviceCare, DevicePolicy, Devices, ExampleSource, Host,
+    HttpSettings, LocalTrainer, ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport,
+    build_http,
     care::TimeFiles,
     device::DeviceStore,
     endorsements::Endorsements,
@@ -87,8 +88,27 @@ impl ClientBuilder {
         self
     }
 
+    /// Presents this certificate to the coordinator: the certificate with its intermediates, and its private key (PEM). Only
+    /// coordinators with `server.client_authority` ask for it. It is read when the client is built, so build the client
+    /// again after you have renewed it.
+    pub fn client_certificate(mut self, chain_pem: impl Into<Vec<u8>>, key_pem: impl Into<Vec<u8>>) -> Self {
+        let certificate = ClientCertificate { chain_pem: chain_pem.into(), key_pem: key_pem.into() };
+        self.settings.client_certificate = Some(certificate);
+        self
+    }
+
+    /// Accepts only a coordinator with one of these keys, given as pins (at most 8); see [`HttpSettings::pins`]. By default,
+    /// every key with a trusted certificate is accepted.
+    ///
+    /// Pin two keys, and keep the second one in another place, so that you can replace the first.
+    pub fn pins(mut self, pins: Vec<String>) -> Self {
+        self.settings.pins = pins;
+        self
+    }
+
     /// Shares the connections of other clients in this process; see [`build_http`]. The shared client has its own
-    /// trusted certificates, so [`ClientBuilder::certificate`] has no effect.
+    /// trusted certificates, so [`ClientBuilder::certificate`] has no effect. [`ClientBuilder::client_certificate`] and
+    /// [`ClientBuilder::pins`] are refused.
     pub fn http(mut self, http: reqwest::Client) -> Self {
         self.http = Some(http);
         self
@@ -269,7 +289,9 @@ impl ClientBuilder {
         let work = WorkStore::open(&state.subdirectory("assignments"))?;
         let newest = state.newest_model_path();
         let models = ModelStore::open(newest, blobs.clone(), work.clone(), host.clone())?;
-        let origin = parse_coordinator(&self.coordinator)?.origin().ascii_serialization();
+        let coordinator = parse_coordinator(&self.coordinator)?;
+        self.settings.check_address(&coordinator)?;
+        let origin = coordinator.origin().ascii_serialization();
         let keys = EndorsementKeys::new(self.endorsement_keys, origin).map_err(ClientError::Builder)?;
         let endorsements = Endorsements::open(keys, state.endorsements_path())?;
         let store = DeviceStore::new(state.devices_path());
@@ -343,6 +365,12 @@ impl ClientBuilder {
                 "a private attribute's name or value has more than {ATTRIBUTE_BYTES_MAX} bytes; shorten it"
             );
             return Err(ClientError::Builder(text));
+        }
+        let settings = &self.settings;
+        if self.http.is_some() && (settings.client_certificate.is_some() || !settings.pins.is_empty()) {
+            let text = "shared connections have a TLS configuration of their own; give the client certificate and the pins to \
+                        `build_http`, not to the client";
+            return Err(ClientError::Builder(text.into()));
         }
         self.traffic_limits.validate().map_err(ClientError::Builder)?;
         self.budget.validate().map_err(ClientError::Builder)?;

@@ -1,8 +1,8 @@
-use std::{net::IpAddr, time::Duration};
+use std::{fmt, net::IpAddr, time::Duration};
 
 use reqwest::{Certificate, Url, redirect, tls};
 
-use super::TransportError;
+use super::{TransportError, tls::client_config};
 
 const CONNECT_SECONDS_MAX: u64 = 10;
 
@@ -14,6 +14,44 @@ pub struct HttpSettings {
     /// True to use HTTP/1.1 only. With HTTP/2, many waiting clients in one process would share one connection, which
     /// limits its number of streams.
     pub http1_only: bool,
+    /// The client's own certificate, for coordinators that require one.
+    pub client_certificate: Option<ClientCertificate>,
+    /// The pins of the coordinator's keys, at most 8: the SHA-256 of a public key (its DER-encoded SubjectPublicKeyInfo) in
+    /// base64. A connection needs a coordinator with one of these keys, in its own certificate or in that of an authority in
+    /// the chain that it sends. Pins are checked after the usual verification, not instead of it. If the list is empty, every
+    /// key is accepted.
+    pub pins: Vec<String>,
+}
+
+impl HttpSettings {
+    /// Checks that connections to this address use the settings.
+    ///
+    /// # Errors
+    /// [`TransportError::Pins`] if there are pins, and the address is plain HTTP.
+    pub(crate) fn check_address(&self, coordinator: &Url) -> Result<(), TransportError> {
+        if self.pins.is_empty() || coordinator.scheme() == "https" {
+            return Ok(());
+        }
+        let text = "keys are pinned, but a coordinator with an http:// address has no key; use its https:// address, or \
+                    remove the pins";
+        Err(TransportError::Pins(text.into()))
+    }
+}
+
+/// A client certificate with its private key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// The certificate, followed by its intermediates (PEM).
+    pub chain_pem: Vec<u8>,
+    /// The private key of the certificate (PEM).
+    pub key_pem: Vec<u8>,
+}
+
+impl fmt::Debug for ClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The key must not reach a log.
+        f.debug_struct("ClientCertificate").finish_non_exhaustive()
+    }
 }
 
 /// Creates a connection pool: TLS 1.3 only, without redirects.
@@ -21,7 +59,9 @@ pub struct HttpSettings {
 /// A redirect would carry a signature to an address that it was not made for.
 ///
 /// # Errors
-/// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds no usable certificate.
+/// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds no usable certificate;
+/// [`TransportError::ClientCertificate`] if the client certificate or its key is not usable; [`TransportError::Pins`] if a
+/// pin is invalid or there are too many.
 pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportError> {
     build_http_from(settings, None)
 }
@@ -39,9 +79,12 @@ pub fn build_http_from(
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
-    let mut builder = reqwest::Client::builder()
-        .tls_backend_rustls()
-        .tls_version_min(tls::Version::TLS_1_3)
+    let mut builder = reqwest::Client::builder();
+    builder = match client_config(settings)? {
+        Some(config) => builder.tls_backend_preconfigured(config),
+        None => builder.tls_backend_rustls().tls_version_min(tls::Version::TLS_1_3),
+    };
+    builder = builder
         .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
         .redirect(redirect::Policy::none())
         .local_address(address);
@@ -96,7 +139,26 @@ mod tests {
 
     #[test]
     fn a_certificate_has_to_be_one() {
-        let settings = HttpSettings { certificate_pem: Some(b"nothing".to_vec()), http1_only: false };
+        let settings = HttpSettings { certificate_pem: Some(b"nothing".to_vec()), ..HttpSettings::default() };
         assert!(matches!(build_http(&settings), Err(TransportError::NoCertificate)));
+        let pinned = HttpSettings { pins: vec![format!("{}=", "a".repeat(43))], ..settings };
+        assert!(matches!(build_http(&pinned), Err(TransportError::NoCertificate)));
+    }
+
+    #[test]
+    fn a_pin_has_32_bytes_and_a_client_certificate_its_key() {
+        for wrong in ["", "a.pem", "aGVsbG8=", &"a".repeat(64)] {
+            let settings = HttpSettings { pins: vec![wrong.to_owned()], ..HttpSettings::default() };
+            assert!(matches!(build_http(&settings), Err(TransportError::Pins(_))), "{wrong}");
+        }
+        let too_many =
+            HttpSettings { pins: vec![format!("{}=", "a".repeat(43)); 9], ..HttpSettings::default() };
+        assert!(matches!(build_http(&too_many), Err(TransportError::Pins(_))));
+        let certificate = ClientCertificate { chain_pem: b"none".to_vec(), key_pem: b"secret".to_vec() };
+        assert!(
+            !format!("{certificate:?}").contains("secret") && !format!("{certificate:?}").contains("115")
+        );
+        let settings = HttpSettings { client_certificate: Some(certificate), ..HttpSettings::default() };
+        assert!(matches!(build_http(&settings), Err(TransportError::ClientCertificate(_))));
     }
 }

@@ -7,8 +7,10 @@ mod body;
 mod enrol;
 mod error;
 mod http;
+mod pins;
 mod request;
 mod response;
+mod tls;
 
 use std::sync::{
     Arc, RwLock,
@@ -19,7 +21,8 @@ use folkmoot_protocol::{ClientId, Timestamp};
 
 pub use body::{Pieces, UpdateSource};
 pub use error::TransportError;
-pub use http::{HttpSettings, build_http, build_http_from, parse_coordinator};
+pub use http::{ClientCertificate, HttpSettings, build_http, build_http_from, parse_coordinator};
+pub use pins::{NotPinnedError, pins_of};
 
 use crate::{ClientKey, Host, traffic::Traffic};
 
@@ -43,14 +46,14 @@ impl Transport {
     /// Creates a transport with its own connections.
     ///
     /// # Errors
-    /// [`TransportError::Address`] if the address is invalid, and [`TransportError::NoCertificate`] or
-    /// [`TransportError::Certificate`] if the certificate cannot be used.
+    /// [`TransportError::Address`] if the address is invalid, and the errors of [`build_http`].
     pub fn new(
         settings: &HttpSettings,
         coordinator: &str,
         key: ClientKey,
         host: Host,
     ) -> Result<Self, TransportError> {
+        settings.check_address(&parse_coordinator(coordinator)?)?;
         Self::with_http(build_http(settings)?, coordinator, key, host)
     }
 

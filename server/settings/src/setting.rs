@@ -6,12 +6,14 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 32] = [
+pub const KEYS: [&str; 34] = [
     "server.listen",
     "server.data",
     "server.tls",
     "server.certificate",
     "server.key",
+    "server.client_authority",
+    "server.client_revocations",
     "server.host_names",
     "server.allowed_origins",
     "server.trusted_proxies",
@@ -57,6 +59,14 @@ impl Config {
             }
             "server.key" => {
                 self.server.key = Some(text.into());
+                Ok(())
+            }
+            "server.client_authority" => {
+                self.server.client_authority = Some(text.into());
+                Ok(())
+            }
+            "server.client_revocations" => {
+                self.server.client_revocations = Some(text.into());
                 Ok(())
             }
             "server.host_names" => {

@@ -7,6 +7,7 @@ mod blob;
 mod check_in;
 mod enrol;
 mod enrolment_jwt;
+mod organisation;
 mod report;
 mod secure;
 mod seen;
@@ -21,6 +22,7 @@ pub use enrol::{VerifiedToken, enrol, verified_token};
 pub use enrolment_jwt::check_keys;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
+pub use organisation::check_organisation;
 pub use report::report;
 pub use secure::{secure_message, secure_progress};
 pub use upload::{
