@@ -11,6 +11,7 @@ mod pins;
 mod request;
 mod response;
 mod tls;
+mod tls_error;
 
 use std::sync::{
     Arc, RwLock,
@@ -22,7 +23,8 @@ use folkmoot_protocol::{ClientId, Timestamp};
 pub use body::{Pieces, UpdateSource};
 pub use error::TransportError;
 pub use http::{ClientCertificate, HttpSettings, build_http, build_http_from, parse_coordinator};
-pub use pins::{NotPinnedError, pins_of};
+pub use pins::pins_of;
+pub use tls_error::NotPinnedError;
 
 use crate::{ClientKey, Host, traffic::Traffic};
 
