@@ -10,6 +10,7 @@ mod http;
 mod pins;
 mod request;
 mod response;
+mod settings;
 mod tls;
 mod tls_error;
 
@@ -22,8 +23,9 @@ use folkmoot_protocol::{ClientId, Timestamp};
 
 pub use body::{Pieces, UpdateSource};
 pub use error::TransportError;
-pub use http::{ClientCertificate, HttpSettings, build_http, build_http_from, parse_coordinator};
+pub use http::{build_http, build_http_from, parse_coordinator};
 pub use pins::pins_of;
+pub use settings::{ClientCertificate, HttpSettings};
 pub use tls_error::NotPinnedError;
 
 use crate::{ClientKey, Host, traffic::Traffic};

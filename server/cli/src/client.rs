@@ -165,20 +165,23 @@ fn budget(args: &Args) -> Budget {
 }
 
 fn explained(error: ClientError) -> CliError {
-    let remedy = match &error {
-        ClientError::NoEnrolmentToken => Some(
+    use ErrorCode::{ClientCertificateInvalid, ClientCertificateMissing, ClientRevoked, ClientUnknown};
+    let code = match &error {
+        ClientError::Refused { code, .. } => *code,
+        ClientError::Transport(error) => error.code(),
+        _ => None,
+    };
+    let remedy = match (&error, code) {
+        (ClientError::NoEnrolmentToken, _) => Some(
             "give an enrolment token with --token; an operator can create one with `folkmoot token create`",
         ),
-        ClientError::Refused { code: Some(ErrorCode::ClientUnknown | ErrorCode::ClientRevoked), .. } => {
+        (_, Some(ClientCertificateMissing | ClientCertificateInvalid)) => Some(
+            "give a certificate that the operator has issued, with --client-certificate and --client-key",
+        ),
+        (ClientError::Refused { .. }, Some(ClientUnknown | ClientRevoked)) => {
             Some("enrol as a new client, with another --state folder and a --token")
         }
-        ClientError::Refused {
-            code: Some(ErrorCode::ClientCertificateMissing | ErrorCode::ClientCertificateInvalid),
-            ..
-        } => {
-            Some("give a certificate that the operator has issued with --client-certificate and --client-key")
-        }
-        ClientError::Transport(_) => {
+        (ClientError::Transport(_), _) => {
             Some("check --coordinator, --ca, --client-certificate, --pin and --token")
         }
         _ => None,

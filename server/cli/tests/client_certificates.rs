@@ -8,20 +8,22 @@ use serde_json::{Value, json};
 
 use crate::operator::{Serving, program};
 
+const MADE: &str = "it can be made";
+
 /// Creates an authority and a client's certificate: `clients.pem`, `own.pem` and `own.key`.
 fn write_certificates(folder: &Path) {
-    let key = KeyPair::generate().unwrap();
+    let key = KeyPair::generate().expect(MADE);
     let mut root = CertificateParams::default();
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let own_key = KeyPair::generate().unwrap();
+    let own_key = KeyPair::generate().expect(MADE);
     let mut own = CertificateParams::default();
     own.distinguished_name.push(DnType::OrganizationName, "default");
-    let own = own.signed_by(&own_key, &Issuer::from_params(&root, &key)).unwrap();
-    let root = root.self_signed(&key).unwrap();
+    let own = own.signed_by(&own_key, &Issuer::from_params(&root, &key)).expect(MADE);
+    let root = root.self_signed(&key).expect(MADE);
     for (name, text) in
         [("clients.pem", root.pem()), ("own.pem", own.pem()), ("own.key", own_key.serialize_pem())]
     {
-        fs::write(folder.join(name), text).unwrap();
+        fs::write(folder.join(name), text).expect(MADE);
     }
 }
 

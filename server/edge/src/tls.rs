@@ -1,6 +1,7 @@
 //! The TLS certificate: the operator's own, or one issued by the coordinator's own authority, whose root certificate
 //! clients receive.
 
+mod authority;
 mod clients;
 mod inspect;
 mod live;
@@ -12,8 +13,9 @@ use std::{
     time::Duration,
 };
 
+pub use authority::ClientAuthority;
 pub(crate) use clients::Certified;
-pub use clients::{ClientAuthority, ClientCertificate, certificate_of};
+pub use clients::{ClientCertificate, certificate_of};
 use folkmoot_protocol::Timestamp;
 pub use inspect::{Inspection, Validity, inspect, inspect_clients, is_issued_by, validity};
 pub use live::{LiveCertificate, Reload};

@@ -165,7 +165,6 @@ pub(super) fn server_config(
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     if wants_clients {
         // A resumed session would keep the certificate of its first handshake, without a look at dates and revocations.
-        config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
     }
     Ok(config)
