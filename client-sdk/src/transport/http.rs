@@ -93,18 +93,18 @@ mod tests {
     fn a_certificate_has_to_be_one() {
         let settings = HttpSettings { certificate_pem: Some(b"nothing".to_vec()), ..HttpSettings::default() };
         assert!(matches!(build_http(&settings), Err(TransportError::NoCertificate)));
-        let pinned = HttpSettings { pins: vec![format!("{}=", "a".repeat(43))], ..settings };
+        let pinned = HttpSettings { pins: vec![format!("{}=", "A".repeat(43))], ..settings };
         assert!(matches!(build_http(&pinned), Err(TransportError::NoCertificate)));
     }
 
     #[test]
     fn a_pin_has_32_bytes_and_a_client_certificate_its_key() {
-        for wrong in ["", "a.pem", "aGVsbG8=", &"a".repeat(64)] {
+        for wrong in ["", "a.pem", "aGVsbG8=", &"A".repeat(44), &format!("{}==", "A".repeat(42))] {
             let settings = HttpSettings { pins: vec![wrong.to_owned()], ..HttpSettings::default() };
             assert!(matches!(build_http(&settings), Err(TransportError::Pins(_))), "{wrong}");
         }
         let too_many =
-            HttpSettings { pins: vec![format!("{}=", "a".repeat(43)); 9], ..HttpSettings::default() };
+            HttpSettings { pins: vec![format!("{}=", "A".repeat(43)); 9], ..HttpSettings::default() };
         assert!(matches!(build_http(&too_many), Err(TransportError::Pins(_))));
         let certificate = ClientCertificate { chain_pem: b"none".to_vec(), key_pem: b"secret".to_vec() };
         assert!(

@@ -19,8 +19,10 @@ use super::{NotPinnedError, TransportError};
 
 /// The maximum number of pins.
 const PINS_MAX: usize = 8;
-/// The length of a pin: a SHA-256 in base64, with padding.
-const PIN_CHARACTERS: usize = 44;
+/// The length of a SHA-256, in bytes.
+const PIN_BYTES: usize = 32;
+/// The most characters of a wrong pin that an error repeats.
+const SHOWN_CHARACTERS_MAX: usize = 64;
 
 /// Returns the pins of the keys of all certificates in a PEM, in their order: the SHA-256 of each SubjectPublicKeyInfo in
 /// base64. Other content is skipped.
@@ -50,12 +52,12 @@ pub(super) fn parse_pins(pins: &[String]) -> Result<Vec<String>, TransportError>
         let text = format!("there are {} pins, and at most {PINS_MAX} are allowed; remove some", pins.len());
         return Err(TransportError::Pins(text));
     }
-    let is_pin = |pin: &String| pin.len() == PIN_CHARACTERS && STANDARD.decode(pin).is_ok();
+    let is_pin = |pin: &String| STANDARD.decode(pin).is_ok_and(|digest| digest.len() == PIN_BYTES);
     match pins.iter().find(|pin| !is_pin(pin)) {
         Some(wrong) => Err(TransportError::Pins(format!(
-            "`{}` is not a pin, which is the SHA-256 of a public key in base64, {PIN_CHARACTERS} characters; `folkmoot doctor` \
-             prints that of a coordinator",
-            wrong.chars().take(2 * PIN_CHARACTERS).collect::<String>()
+            "`{}` is not a pin, which is the SHA-256 of a public key in base64 ({PIN_BYTES} bytes, 44 characters); `folkmoot \
+             doctor` prints that of a coordinator",
+            wrong.chars().take(SHOWN_CHARACTERS_MAX).collect::<String>()
         ))),
         None => Ok(pins.to_vec()),
     }

@@ -172,6 +172,8 @@ fn the_list_of_keys_is_whole() {
     config.notifications.url = Some("https://coordinator.example".into());
     config.audit.keep_days = Some(400);
     (config.server.certificate, config.server.key) = (Some("a.pem".into()), Some("a.key".into()));
+    config.server.client_authority = Some("clients.pem".into());
+    config.server.client_revocations = Some("clients.crl".into());
     let table = toml::Table::try_from(&config).unwrap();
     let mut keys: Vec<String> = Vec::new();
     for (section, values) in &table {
