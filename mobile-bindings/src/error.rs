@@ -100,7 +100,6 @@ impl From<TransportError> for FolkmootError {
             TransportError::Local(_) => Self::StorageFailed { detail },
             TransportError::Network(_)
             | TransportError::NotPinned(_)
-            | TransportError::ClientCertificateRefused(_)
             | TransportError::NotUnderstood { .. }
             | TransportError::Damaged(_)
             | TransportError::Silence(_) => Self::Unreachable { detail },

@@ -3,9 +3,7 @@ use std::io;
 use folkmoot_protocol::{BlobDigest, ErrorCode, Problem};
 use folkmoot_session::Failure;
 
-use rustls::{AlertDescription as Alert, OtherError};
-
-use super::tls_error::{NotPinnedError, tls_cause};
+use super::not_pinned::NotPinnedError;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -28,12 +26,6 @@ pub enum TransportError {
         "the client certificate cannot be used: {0}; give the certificate and its private key as PEM files"
     )]
     ClientCertificate(String),
-    /// The coordinator refused the client certificate in the handshake.
-    #[error(
-        "the coordinator refused the client certificate ({0:?}); ask its operator for a new one, and start the client again \
-         with it"
-    )]
-    ClientCertificateRefused(Alert),
     /// A pin is invalid, or there are too many.
     #[error("{0}")]
     Pins(String),
@@ -76,21 +68,9 @@ pub enum TransportError {
 impl TransportError {
     /// Returns the reason why no response arrived.
     pub(super) fn network(error: reqwest::Error) -> Self {
-        match tls_cause(&error) {
-            Some(rustls::Error::Other(OtherError(cause))) => match cause.downcast_ref::<NotPinnedError>() {
-                Some(cause) => Self::NotPinned(cause.clone()),
-                None => Self::Network(error),
-            },
-            // A coordinator sends these only about the certificate of a client.
-            Some(&rustls::Error::AlertReceived(
-                alert @ (Alert::BadCertificate
-                | Alert::UnsupportedCertificate
-                | Alert::CertificateRevoked
-                | Alert::CertificateExpired
-                | Alert::CertificateUnknown
-                | Alert::UnknownCA),
-            )) => Self::ClientCertificateRefused(alert),
-            _ => Self::Network(error),
+        match NotPinnedError::within(&error) {
+            Some(cause) => Self::NotPinned(cause),
+            None => Self::Network(error),
         }
     }
 

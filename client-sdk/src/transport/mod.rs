@@ -7,12 +7,12 @@ mod body;
 mod enrol;
 mod error;
 mod http;
+mod not_pinned;
 mod pins;
 mod request;
 mod response;
 mod settings;
 mod tls;
-mod tls_error;
 
 use std::sync::{
     Arc, RwLock,
@@ -24,9 +24,9 @@ use folkmoot_protocol::{ClientId, Timestamp};
 pub use body::{Pieces, UpdateSource};
 pub use error::TransportError;
 pub use http::{build_http, build_http_from, parse_coordinator};
+pub use not_pinned::NotPinnedError;
 pub use pins::pins_of;
 pub use settings::{ClientCertificate, HttpSettings};
-pub use tls_error::NotPinnedError;
 
 use crate::{ClientKey, Host, traffic::Traffic};
 

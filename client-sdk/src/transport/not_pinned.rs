@@ -1,6 +1,6 @@
-//! Errors of TLS, and where to find them.
-
 use std::{error::Error, fmt, io};
+
+use rustls::OtherError;
 
 /// No key of the coordinator is pinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,13 +22,15 @@ impl fmt::Display for NotPinnedError {
 
 impl Error for NotPinnedError {}
 
-/// Finds the error of TLS among the causes of another error.
-pub(super) fn tls_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    if let Some(found) = error.downcast_ref() {
-        return Some(found);
+impl NotPinnedError {
+    /// Finds this error among the causes of another one.
+    pub(super) fn within(error: &(dyn Error + 'static)) -> Option<Self> {
+        if let Some(rustls::Error::Other(OtherError(cause))) = error.downcast_ref() {
+            return cause.downcast_ref().cloned();
+        }
+        // The source of an I/O error is not the error inside it, but the source of that.
+        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+        let inner = inner.map(|error| error as &(dyn Error + 'static));
+        inner.or_else(|| error.source()).and_then(Self::within)
     }
-    // The source of an I/O error is not the error inside it, but the source of that.
-    let inner = error.downcast_ref().and_then(io::Error::get_ref);
-    let inner = inner.map(|error| error as &(dyn Error + 'static));
-    inner.or_else(|| error.source()).and_then(tls_cause)
 }
