@@ -35,6 +35,6 @@ pub use training::{
 };
 pub use transparency::TransparencyLog;
 pub use transport::{
-    HttpSettings, Pieces, Transport, TransportError, UpdateSource, build_http, build_http_from,
-    parse_coordinator,
+    ClientCertificate, HttpSettings, NotPinnedError, Pieces, Transport, TransportError, UpdateSource,
+    build_http, build_http_from, parse_coordinator, pins_of,
 };

@@ -96,13 +96,17 @@ impl From<TransportError> for FolkmootError {
     fn from(error: TransportError) -> Self {
         let detail = error.to_string();
         match error {
-            TransportError::Address(_) | TransportError::Certificate(_) | TransportError::NoCertificate => {
-                Self::BadOption { detail }
-            }
+            TransportError::Address(_)
+            | TransportError::Certificate(_)
+            | TransportError::NoCertificate
+            | TransportError::ClientCertificate(_)
+            | TransportError::Pins(_)
+            | TransportError::Tls(_) => Self::BadOption { detail },
             TransportError::NotEnrolled => Self::NotEnrolled { detail },
             TransportError::Refused(problem) => Self::Refused { code: problem.code.known(), detail },
             TransportError::Local(_) => Self::StorageFailed { detail },
             TransportError::Network(_)
+            | TransportError::NotPinned(_)
             | TransportError::NotUnderstood { .. }
             | TransportError::Damaged(_)
             | TransportError::Silence(_) => Self::Unreachable { detail },

@@ -84,6 +84,8 @@ pub enum ErrorCode {
     ClientUnknown,
     /// The client's key was revoked.
     ClientRevoked,
+    ClientCertificateMissing,
+    ClientCertificateInvalid,
     /// The enrolment token is unknown.
     EnrolmentTokenInvalid,
     /// The enrolment token has expired.

@@ -46,6 +46,17 @@ pub struct ConnectOptions {
     /// The only certificates (PEM) to trust for the coordinator. Default: the system's certificates.
     #[uniffi(default = None)]
     pub certificate: Option<Vec<u8>>,
+    /// The client's own certificate with its intermediates (PEM), for a coordinator that requires one. It comes with
+    /// `client_key`.
+    #[uniffi(default = None)]
+    pub client_certificate: Option<Vec<u8>>,
+    /// The private key of the client's own certificate (PEM).
+    #[uniffi(default = None)]
+    pub client_key: Option<Vec<u8>>,
+    /// Pins of the coordinator's keys (at most 8): the SHA-256 of a public key in base64, as `folkmoot doctor` prints it. The
+    /// client accepts only a coordinator with one of these keys. By default, it accepts every key with a trusted certificate.
+    #[uniffi(default)]
+    pub pins: Vec<String>,
     /// Attributes that the coordinator uses to decide eligibility.
     #[uniffi(default)]
     pub attributes: HashMap<String, String>,
@@ -81,12 +92,13 @@ impl ConnectOptions {
     /// Returns a client builder with these options.
     ///
     /// # Errors
-    /// [`FolkmootError::BadOption`] if the channel is not a name.
+    /// [`FolkmootError::BadOption`] if the channel is not a name, or only one of client certificate and key is given.
     pub(crate) fn builder(self) -> Result<ClientBuilder, FolkmootError> {
         let mut builder = Client::builder(self.coordinator)
             .state_directory(self.state_directory)
             .private_attributes(self.private_attributes.into_iter().collect())
             .endorsement_keys(self.endorsement_keys)
+            .pins(self.pins)
             .device(self.device.unwrap_or_default().into());
         for (name, value) in self.attributes {
             builder = builder.attribute(name, value);
@@ -96,6 +108,14 @@ impl ConnectOptions {
         }
         if let Some(pem) = self.certificate {
             builder = builder.certificate(pem);
+        }
+        match (self.client_certificate, self.client_key) {
+            (Some(chain), Some(key)) => builder = builder.client_certificate(chain, key),
+            (None, None) => {}
+            _ => {
+                let detail = "a client certificate and its private key come together; give both or neither";
+                return Err(FolkmootError::bad_option(detail));
+            }
         }
         if let Some(seconds) = self.wait_seconds {
             builder = builder.wait_seconds(seconds);

@@ -121,7 +121,7 @@ impl Cluster {
 
     /// Returns the settings with which a real client connects.
     pub fn http_settings(&self) -> HttpSettings {
-        HttpSettings { certificate_pem: Some(certificate(self.folder.path())), http1_only: false }
+        HttpSettings { certificate_pem: Some(certificate(self.folder.path())), ..HttpSettings::default() }
     }
 
     /// Returns the address of one process.

@@ -77,7 +77,7 @@ impl Deployment {
 
     /// Returns the settings with which a real client connects.
     pub fn http_settings(&self) -> HttpSettings {
-        HttpSettings { certificate_pem: Some(certificate(self.data())), http1_only: false }
+        HttpSettings { certificate_pem: Some(certificate(self.data())), ..HttpSettings::default() }
     }
 
     /// Returns the path of the root certificate.

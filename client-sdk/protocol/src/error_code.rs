@@ -86,6 +86,10 @@ error_codes! {
     ClientUnknown = "client_unknown", 401, GiveUp;
     /// The client's key was revoked.
     ClientRevoked = "client_revoked", 403, GiveUp;
+    /// This coordinator requires a client certificate, and the connection has none.
+    ClientCertificateMissing = "client_certificate_missing", 401, GiveUp;
+    /// The client certificate has expired, was revoked, or is for another organisation than the client or its token.
+    ClientCertificateInvalid = "client_certificate_invalid", 403, GiveUp;
     /// The enrolment token is unknown.
     EnrolmentTokenInvalid = "enrolment_token_invalid", 403, GiveUp;
     /// The enrolment token has expired.

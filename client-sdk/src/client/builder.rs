@@ -1,4 +1,4 @@
-mod check;
+mod checks;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -9,8 +9,9 @@ use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    Budget, ClientKey, Device, DeviceCare, DevicePolicy, Devices, ExampleSource, Host, HttpSettings,
-    LocalTrainer, ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport, build_http,
+    Budget, ClientCertificate, ClientKey, Device, DeviceCare, DevicePolicy, Devices, ExampleSource, Host,
+    HttpSettings, LocalTrainer, ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport,
+    build_http,
     care::TimeFiles,
     device::DeviceStore,
     endorsements::Endorsements,
@@ -87,8 +88,27 @@ impl ClientBuilder {
         self
     }
 
+    /// Presents this certificate to the coordinator: the certificate with its intermediates, and its private key (PEM). Only
+    /// coordinators with `server.client_authority` ask for it. It is read when the client is built, so build the client
+    /// again after you have renewed it.
+    pub fn client_certificate(mut self, chain_pem: impl Into<Vec<u8>>, key_pem: impl Into<Vec<u8>>) -> Self {
+        let certificate = ClientCertificate { chain_pem: chain_pem.into(), key_pem: key_pem.into() };
+        self.settings.client_certificate = Some(certificate);
+        self
+    }
+
+    /// Accepts only a coordinator with one of these keys, given as pins (at most 8); see [`HttpSettings::pins`]. By default,
+    /// every key with a trusted certificate is accepted.
+    ///
+    /// Pin two keys, and keep the second one in another place, so that you can replace the first.
+    pub fn pins(mut self, pins: Vec<String>) -> Self {
+        self.settings.pins = pins;
+        self
+    }
+
     /// Shares the connections of other clients in this process; see [`build_http`]. The shared client has its own
-    /// trusted certificates, so [`ClientBuilder::certificate`] has no effect.
+    /// trusted certificates, so [`ClientBuilder::certificate`] has no effect. [`ClientBuilder::client_certificate`] and
+    /// [`ClientBuilder::pins`] are refused.
     pub fn http(mut self, http: reqwest::Client) -> Self {
         self.http = Some(http);
         self
@@ -275,7 +295,9 @@ impl ClientBuilder {
         let work = WorkStore::open(&state.subdirectory("assignments"))?;
         let models = [state.newest_model_path(), state.rolled_out_model_path()];
         let models = ModelStore::open(models, blobs.clone(), work.clone(), host.clone())?;
-        let origin = parse_coordinator(&self.coordinator)?.origin().ascii_serialization();
+        let coordinator = parse_coordinator(&self.coordinator)?;
+        self.settings.check_address(&coordinator)?;
+        let origin = coordinator.origin().ascii_serialization();
         let keys = EndorsementKeys::new(self.endorsement_keys, origin).map_err(ClientError::Builder)?;
         let endorsements = Endorsements::open(keys, state.endorsements_path())?;
         let store = DeviceStore::new(state.devices_path());

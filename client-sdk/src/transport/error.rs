@@ -3,6 +3,8 @@ use std::io;
 use folkmoot_protocol::{BlobDigest, ErrorCode, Problem};
 use folkmoot_session::Failure;
 
+use super::not_pinned::NotPinnedError;
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
@@ -19,6 +21,20 @@ pub enum TransportError {
         "the PEM contains no certificate; give the coordinator's certificate or that of its certificate authority"
     )]
     NoCertificate,
+    /// The client certificate, or its private key, cannot be used.
+    #[error(
+        "the client certificate cannot be used: {0}; give the certificate and its private key as PEM files"
+    )]
+    ClientCertificate(String),
+    /// A pin is invalid, or there are too many.
+    #[error("{0}")]
+    Pins(String),
+    /// No key of the coordinator is pinned.
+    #[error(transparent)]
+    NotPinned(#[from] NotPinnedError),
+    /// TLS cannot be set up: a certificate cannot be parsed, or the system's certificates cannot be read.
+    #[error("TLS cannot be set up: {0}; check the certificate files, or those of the system")]
+    Tls(#[source] rustls::Error),
     /// The client has no id yet.
     #[error("the client is not enrolled; enrol it first")]
     NotEnrolled,
@@ -50,6 +66,14 @@ pub enum TransportError {
 }
 
 impl TransportError {
+    /// Returns the reason why no response arrived.
+    pub(super) fn network(error: reqwest::Error) -> Self {
+        match NotPinnedError::within(&error) {
+            Some(cause) => Self::NotPinned(cause),
+            None => Self::Network(error),
+        }
+    }
+
     /// Returns the coordinator's error code, if it refused with a code that this build knows.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {

@@ -2,26 +2,18 @@ use std::{net::IpAddr, time::Duration};
 
 use reqwest::{Certificate, Url, redirect, tls};
 
-use super::TransportError;
+use super::{HttpSettings, TransportError, tls::client_config};
 
 const CONNECT_SECONDS_MAX: u64 = 10;
-
-/// Connection settings.
-#[derive(Clone, Debug, Default)]
-pub struct HttpSettings {
-    /// The only trusted certificates (PEM). If `None`, the system's certificates are trusted.
-    pub certificate_pem: Option<Vec<u8>>,
-    /// True to use HTTP/1.1 only. With HTTP/2, many waiting clients in one process would share one connection, which
-    /// limits its number of streams.
-    pub http1_only: bool,
-}
 
 /// Creates a connection pool: TLS 1.3 only, without redirects.
 ///
 /// A redirect would carry a signature to an address that it was not made for.
 ///
 /// # Errors
-/// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds no usable certificate.
+/// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds no usable certificate;
+/// [`TransportError::ClientCertificate`] if the client certificate or its key is not usable; [`TransportError::Pins`] if a
+/// pin is invalid or there are too many.
 pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportError> {
     build_http_from(settings, None)
 }
@@ -39,9 +31,12 @@ pub fn build_http_from(
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
-    let mut builder = reqwest::Client::builder()
-        .tls_backend_rustls()
-        .tls_version_min(tls::Version::TLS_1_3)
+    let mut builder = reqwest::Client::builder();
+    builder = match client_config(settings)? {
+        Some(config) => builder.tls_backend_preconfigured(config),
+        None => builder.tls_backend_rustls().tls_version_min(tls::Version::TLS_1_3),
+    };
+    builder = builder
         .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
         .redirect(redirect::Policy::none())
         .local_address(address);
@@ -80,7 +75,7 @@ fn is_this_machine(url: &Url) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::ClientCertificate, *};
 
     #[test]
     fn an_address_is_https_or_this_machine() {
@@ -96,7 +91,26 @@ mod tests {
 
     #[test]
     fn a_certificate_has_to_be_one() {
-        let settings = HttpSettings { certificate_pem: Some(b"nothing".to_vec()), http1_only: false };
+        let settings = HttpSettings { certificate_pem: Some(b"nothing".to_vec()), ..HttpSettings::default() };
         assert!(matches!(build_http(&settings), Err(TransportError::NoCertificate)));
+        let pinned = HttpSettings { pins: vec![format!("{}=", "A".repeat(43))], ..settings };
+        assert!(matches!(build_http(&pinned), Err(TransportError::NoCertificate)));
+    }
+
+    #[test]
+    fn a_pin_has_32_bytes_and_a_client_certificate_its_key() {
+        for wrong in ["", "a.pem", "aGVsbG8=", &"A".repeat(44), &format!("{}==", "A".repeat(42))] {
+            let settings = HttpSettings { pins: vec![wrong.to_owned()], ..HttpSettings::default() };
+            assert!(matches!(build_http(&settings), Err(TransportError::Pins(_))), "{wrong}");
+        }
+        let too_many =
+            HttpSettings { pins: vec![format!("{}=", "A".repeat(43)); 9], ..HttpSettings::default() };
+        assert!(matches!(build_http(&too_many), Err(TransportError::Pins(_))));
+        let certificate = ClientCertificate { chain_pem: b"none".to_vec(), key_pem: b"secret".to_vec() };
+        assert!(
+            !format!("{certificate:?}").contains("secret") && !format!("{certificate:?}").contains("115")
+        );
+        let settings = HttpSettings { client_certificate: Some(certificate), ..HttpSettings::default() };
+        assert!(matches!(build_http(&settings), Err(TransportError::ClientCertificate(_))));
     }
 }

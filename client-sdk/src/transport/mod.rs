@@ -7,9 +7,13 @@ mod body;
 mod enrol;
 mod error;
 mod http;
+mod not_pinned;
+mod pins;
 mod request;
 mod response;
 mod rollout;
+mod settings;
+mod tls;
 
 use std::sync::{
     Arc, RwLock,
@@ -20,7 +24,10 @@ use folkmoot_protocol::{ClientId, Timestamp};
 
 pub use body::{Pieces, UpdateSource};
 pub use error::TransportError;
-pub use http::{HttpSettings, build_http, build_http_from, parse_coordinator};
+pub use http::{build_http, build_http_from, parse_coordinator};
+pub use not_pinned::NotPinnedError;
+pub use pins::pins_of;
+pub use settings::{ClientCertificate, HttpSettings};
 
 use crate::{ClientKey, Host, traffic::Traffic};
 
@@ -44,14 +51,14 @@ impl Transport {
     /// Creates a transport with its own connections.
     ///
     /// # Errors
-    /// [`TransportError::Address`] if the address is invalid, and [`TransportError::NoCertificate`] or
-    /// [`TransportError::Certificate`] if the certificate cannot be used.
+    /// [`TransportError::Address`] if the address is invalid, and the errors of [`build_http`].
     pub fn new(
         settings: &HttpSettings,
         coordinator: &str,
         key: ClientKey,
         host: Host,
     ) -> Result<Self, TransportError> {
+        settings.check_address(&parse_coordinator(coordinator)?)?;
         Self::with_http(build_http(settings)?, coordinator, key, host)
     }
 

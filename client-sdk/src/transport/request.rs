@@ -126,7 +126,7 @@ impl Transport {
 
     async fn send_once(&self, unsigned: &Unsigned<'_>) -> Result<Response, TransportError> {
         let request = unsigned.payload.attach(self.sign(unsigned), &self.0.traffic).await?;
-        response::check(request.send().await.map_err(TransportError::Network)?).await
+        response::check(request.send().await.map_err(TransportError::network)?).await
     }
 
     /// Sends a JSON message and returns the response. The caller reads the body.

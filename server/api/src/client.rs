@@ -93,7 +93,7 @@ impl AdminClient {
     /// # Errors
     /// [`AdminError::Address`] if `url` is invalid, [`AdminError::Certificate`] if `ca_pem` is invalid.
     pub fn new(url: &str, api_key: &str, ca_pem: Option<Vec<u8>>) -> Result<Self, AdminError> {
-        let http = build_http(&HttpSettings { certificate_pem: ca_pem, http1_only: false })?;
+        let http = build_http(&HttpSettings { certificate_pem: ca_pem, ..HttpSettings::default() })?;
         Ok(Self { http, base: request::parse_base(url)?, api_key: api_key.trim().to_owned() })
     }
 

@@ -25,6 +25,16 @@ pub struct Args {
     /// trusted.
     #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
+    /// The client's own certificate with its intermediates, as PEM, for a coordinator that requires one.
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_certificate: Option<PathBuf>,
+    /// The private key of the client's own certificate, as PEM.
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    client_key: Option<PathBuf>,
+    /// Connect only to a coordinator with this key: the SHA-256 of its public key in base64, as `folkmoot doctor` prints it.
+    /// Can be repeated: each pin may match.
+    #[arg(long = "pin", value_name = "PIN")]
+    pins: Vec<String>,
     /// The enrolment token. It is needed only for the first start.
     #[arg(long, env = "FOLKMOOT_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
@@ -117,13 +127,18 @@ fn build(args: Args) -> Result<Client, CliError> {
         .device(args.device)
         .budget(budget)
         .endorsement_keys(args.endorsement_keys)
+        .pins(args.pins)
         .traffic_limits(TrafficLimits {
             bytes_per_day: args.bytes_per_day,
             bytes_per_second: args.bytes_per_second,
         })
         .on_event(move |event| events::show(out, &event));
+    let read = |path: PathBuf| std::fs::read(&path).map_err(CliError::read(&path));
     if let Some(path) = args.ca {
-        builder = builder.certificate(std::fs::read(&path).map_err(CliError::read(&path))?);
+        builder = builder.certificate(read(path)?);
+    }
+    if let (Some(certificate), Some(key)) = (args.client_certificate, args.client_key) {
+        builder = builder.client_certificate(read(certificate)?, read(key)?);
     }
     if let Some(token) = args.token {
         builder = builder.enrolment_token(token);
@@ -151,14 +166,25 @@ fn budget(args: &Args) -> Budget {
 
 /// Converts an error of a client, with a remedy if there is one.
 pub(super) fn explained(error: ClientError) -> CliError {
-    let remedy = match &error {
-        ClientError::NoEnrolmentToken => Some(
+    use ErrorCode::{ClientCertificateInvalid, ClientCertificateMissing, ClientRevoked, ClientUnknown};
+    let code = match &error {
+        ClientError::Refused { code, .. } => *code,
+        ClientError::Transport(error) => error.code(),
+        _ => None,
+    };
+    let remedy = match (&error, code) {
+        (ClientError::NoEnrolmentToken, _) => Some(
             "give an enrolment token with --token; an operator can create one with `folkmoot token create`",
         ),
-        ClientError::Refused { code: Some(ErrorCode::ClientUnknown | ErrorCode::ClientRevoked), .. } => {
+        (_, Some(ClientCertificateMissing | ClientCertificateInvalid)) => Some(
+            "give a certificate that the operator has issued, with --client-certificate and --client-key",
+        ),
+        (ClientError::Refused { .. }, Some(ClientUnknown | ClientRevoked)) => {
             Some("enrol as a new client, with another --state folder and a --token")
         }
-        ClientError::Transport(_) => Some("check --coordinator, --ca and --token"),
+        (ClientError::Transport(_), _) => {
+            Some("check --coordinator, --ca, --client-certificate, --pin and --token")
+        }
         _ => None,
     };
     CliError { remedy: remedy.map(str::to_owned), ..CliError::from(error) }

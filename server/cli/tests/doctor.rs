@@ -17,7 +17,7 @@ use sqlx::Connection;
 use super::operator::{Serving, operators_certificate, program};
 
 /// All checks, in the order of the report.
-const CHECKS: [&str; 23] = [
+const CHECKS: [&str; 25] = [
     "configuration",
     "environment",
     "data_folder",
@@ -34,7 +34,9 @@ const CHECKS: [&str; 23] = [
     "certificate",
     "certificate_names",
     "certificate_key",
+    "certificate_pin",
     "authority",
+    "client_authority",
     "coordinator",
     "readiness",
     "coordinator_version",
@@ -140,7 +142,7 @@ async fn a_running_coordinator_is_healthy() {
     let diagnosis = Diagnosis::of(folder, &[&arguments[..], &["--deep"]].concat());
     diagnosis.failed(&[]);
     assert_eq!(diagnosis.with("warning"), Vec::<&str>::new(), "{:#}", diagnosis.report);
-    assert_eq!(diagnosis.with("skipped"), ["identity_provider", "notifications"]);
+    assert_eq!(diagnosis.with("skipped"), ["client_authority", "identity_provider", "notifications"]);
     assert_eq!(diagnosis.message("lock"), "A coordinator is running on the data folder.");
     let sample = diagnosis.message("blob_sample");
     assert!(sample.ends_with("newest blobs exist, and their digests are right."), "{sample}");
@@ -181,6 +183,7 @@ async fn a_stopped_coordinator_is_healthy_and_its_folder_stays_as_it_is() {
     assert_eq!(diagnosis.with("warning"), Vec::<&str>::new());
     let skipped = [
         "integrity",
+        "client_authority",
         "coordinator",
         "readiness",
         "coordinator_version",
@@ -345,7 +348,10 @@ async fn a_coordinator_on_postgres_is_healthy() {
     let diagnosis = Diagnosis::of(folder, &arguments);
     diagnosis.failed(&[]);
     assert_eq!(diagnosis.with("warning"), Vec::<&str>::new());
-    assert_eq!(diagnosis.with("skipped"), ["integrity", "identity_provider", "notifications"]);
+    assert_eq!(
+        diagnosis.with("skipped"),
+        ["integrity", "client_authority", "identity_provider", "notifications"]
+    );
     assert!(diagnosis.message("clock").contains("the clock of PostgreSQL"), "{:#}", diagnosis.report);
     assert!(diagnosis.message("version").contains("PostgreSQL"), "{:#}", diagnosis.report);
     serving.stop();

@@ -8,6 +8,8 @@ mod attack;
 #[cfg(unix)]
 mod backup;
 mod beside_console;
+#[cfg(unix)]
+mod client_certificates;
 mod compare;
 // Other systems word their errors differently, for example for a missing file.
 #[cfg(unix)]

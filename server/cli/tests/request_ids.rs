@@ -16,7 +16,7 @@ const CONFIGURATION: &str = "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n\n\
 
 /// Asks for the current session without a key. Returns the id in the header and the one in the error.
 async fn refused(url: &str, id: Option<&str>) -> [String; 2] {
-    let http = build_http(&HttpSettings { certificate_pem: None, http1_only: false }).expect(WORKS);
+    let http = build_http(&HttpSettings::default()).expect(WORKS);
     let mut request = http.get(format!("{url}/v1/admin/me"));
     if let Some(id) = id {
         request = request.header("x-request-id", id);
@@ -59,7 +59,7 @@ async fn the_id_in_an_answer_is_the_one_in_the_log() {
     assert_eq!(refused(&url, Some("from-the-proxy")).await, ["from-the-proxy"; 2]);
     let [replaced, _] = refused(&url, Some("{forged}")).await;
     assert!(replaced.len() == 32 && replaced != own, "{replaced}");
-    let created = build_http(&HttpSettings { certificate_pem: None, http1_only: false }).unwrap();
+    let created = build_http(&HttpSettings::default()).unwrap();
     let body = json!({ "name": "dashboard", "role": "viewer" }).to_string();
     let created = created.post(format!("{url}/v1/admin/api-keys")).bearer_auth(serving.first_api_key());
     let created = created.header("content-type", "application/json").body(body).send().await.unwrap();

@@ -69,10 +69,10 @@ impl MemberHost {
     pub fn start(config: MemberHostConfig, now: Timestamp) -> Result<Self, MemberHostError> {
         let member = Arc::new(Member::open(&config.data, config.cohort_min, config.values_max)?);
         let (certificate, root_certificate) = match (config.has_tls, config.certificate) {
-            (true, Some(files)) => (Some(LiveCertificate::load(files, now)?), None),
+            (true, Some(files)) => (Some(LiveCertificate::load(files, None, now)?), None),
             (true, None) => {
                 tls::ensure_authority(&config.data, &config.host_names, now)?;
-                let own = LiveCertificate::load(CertificateFiles::own(&config.data), now)?;
+                let own = LiveCertificate::load(CertificateFiles::own(&config.data), None, now)?;
                 (Some(own), Some(config.data.join(tls::ROOT_FILE)))
             }
             (false, _) => (None, None),

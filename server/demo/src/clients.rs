@@ -60,7 +60,7 @@ impl Clients {
             let failed = |source| DemoError::Client { number, source: Box::new(source) };
             // Every client has its own connections, as on real devices.
             let settings =
-                HttpSettings { certificate_pem: meeting.certificate_pem.clone(), http1_only: false };
+                HttpSettings { certificate_pem: meeting.certificate_pem.clone(), ..HttpSettings::default() };
             let traffic = traffic.clone();
             let fate = Arc::new(Fate::new(vanishing));
             let told = Arc::clone(&fate);

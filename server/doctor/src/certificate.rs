@@ -1,7 +1,9 @@
 use std::{io, path::Path};
 
+use folkmoot_client::pins_of;
 use folkmoot_edge::tls::{
-    CertificateFiles, ROOT_FILE, Validity, WARNED_SECONDS, has_authority, inspect, is_issued_by, validity,
+    CertificateFiles, ROOT_FILE, Validity, WARNED_SECONDS, has_authority, inspect, inspect_clients,
+    is_issued_by, validity,
 };
 use folkmoot_protocol::Timestamp;
 use folkmoot_service::host::HostConfig;
@@ -12,19 +14,24 @@ use folkmoot_terminal::moment;
 const CERTIFICATE: &str = "certificate";
 const NAMES: &str = "certificate_names";
 const KEY: &str = "certificate_key";
+const PIN: &str = "certificate_pin";
 const AUTHORITY: &str = "authority";
-pub const CHECKS: [&str; 4] = [CERTIFICATE, NAMES, KEY, AUTHORITY];
+const CLIENTS: &str = "client_authority";
+/// The checks of the coordinator's own certificate.
+const OWN: [&str; 5] = [CERTIFICATE, NAMES, KEY, PIN, AUTHORITY];
+pub const CHECKS: [&str; 6] = [CERTIFICATE, NAMES, KEY, PIN, AUTHORITY, CLIENTS];
 
 /// The remedy for a certificate of the coordinator's own authority.
 const CREATE_AGAIN: &str = "move ca.pem, server.pem and server.key out of the data folder, so that `folkmoot serve` creates new \
                             ones; clients then need the new ca.pem";
 
-/// Checks the certificate that the coordinator serves, its names, its key's file and its authority.
+/// Checks the certificate that the coordinator serves, its names, its key's file and its authority, and the authority of
+/// client certificates.
 pub fn check(config: &HostConfig, now: Timestamp) -> Vec<Finding> {
     if !config.has_tls {
         return all_skipped(&CHECKS, "server.tls is off: a proxy serves TLS.").collect();
     }
-    match &config.certificate {
+    let mut findings = match &config.certificate {
         Some(files) => {
             let remedy = "replace the file by a new one from your certificate authority, and send SIGHUP to the coordinator";
             let mut findings = check_files(files, &config.host_names, remedy, now);
@@ -32,7 +39,9 @@ pub fn check(config: &HostConfig, now: Timestamp) -> Vec<Finding> {
             findings
         }
         None => check_own(config, now),
-    }
+    };
+    findings.push(clients(config, now));
+    findings
 }
 
 /// Checks the files of the coordinator's own authority.
@@ -44,13 +53,11 @@ fn check_own(config: &HostConfig, now: Timestamp) -> Vec<Finding> {
             findings.push(authority(&config.data.join(ROOT_FILE), &files.chain, now));
             findings
         }
-        Ok(false) => {
-            all_skipped(&CHECKS, "There is no certificate yet; `folkmoot serve` creates it.").collect()
-        }
+        Ok(false) => all_skipped(&OWN, "There is no certificate yet; `folkmoot serve` creates it.").collect(),
         Err(error) => {
             let remedy = "restore the missing files, or name your own certificate in the settings";
             let partial = Finding::failed(CERTIFICATE, format!("{error}."), remedy);
-            let others = all_skipped(&CHECKS[1..], "The certificate is incomplete.");
+            let others = all_skipped(&OWN[1..], "The certificate is incomplete.");
             [partial].into_iter().chain(others).collect()
         }
     }
@@ -76,7 +83,31 @@ fn check_files(
             Finding::skipped(NAMES, "The certificate cannot be used."),
         ],
     };
-    vec![certificate, names, key(&files.key, mode_of(&files.key))]
+    vec![certificate, names, key(&files.key, mode_of(&files.key)), pin(&files.chain)]
+}
+
+/// Shows the pin of the coordinator's key.
+fn pin(chain: &Path) -> Finding {
+    let pins = std::fs::read(chain).ok().and_then(|pem| pins_of(&pem).ok());
+    match pins.as_deref() {
+        Some([pin, ..]) => Finding::ok(PIN, format!("Clients can pin the key of the certificate: {pin}.")),
+        _ => Finding::skipped(PIN, "The certificate cannot be used."),
+    }
+}
+
+/// Checks the authority that issues the certificates of clients, and the list of revoked ones.
+fn clients(config: &HostConfig, now: Timestamp) -> Finding {
+    let Some(authority) = &config.client_authority else {
+        return Finding::skipped(
+            CLIENTS,
+            "server.client_authority is not set, so clients need no certificate.",
+        );
+    };
+    let remedy = "name the certificates of the authority, and its CRLs, as PEM files that the coordinator's user can read";
+    match inspect_clients(authority) {
+        Ok(validity) => dates(CLIENTS, &authority.certificates, validity, remedy, now),
+        Err(error) => Finding::failed(CLIENTS, format!("{error}."), remedy),
+    }
 }
 
 /// Judges the time in which a certificate is valid.
@@ -165,7 +196,7 @@ fn authority(root: &Path, chain: &Path, now: Timestamp) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_edge::tls::ensure_authority;
+    use folkmoot_edge::tls::{ClientAuthority, ensure_authority};
 
     use super::*;
     use crate::finding::Verdict;
@@ -207,23 +238,47 @@ mod tests {
         use Verdict::{Failed, Ok, Skipped, Warning};
         let [folder, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let mut config = HostConfig::loopback(folder.path().to_owned());
-        assert_eq!(verdicts(&check(&config, NOW)), [Skipped; 4]);
+        assert_eq!(verdicts(&check(&config, NOW)), [Skipped; 6]);
         for folder in [&folder, &other] {
             ensure_authority(folder.path(), &["a.example".to_owned()], NOW).unwrap();
         }
         config.host_names = vec!["a.example".into()];
-        assert_eq!(verdicts(&check(&config, NOW)), [Ok; 4]);
+        assert_eq!(verdicts(&check(&config, NOW)), [Ok, Ok, Ok, Ok, Ok, Skipped]);
         config.host_names.push("b.example".into());
-        assert_eq!(verdicts(&check(&config, NOW)), [Ok, Warning, Ok, Ok]);
+        assert_eq!(verdicts(&check(&config, NOW)), [Ok, Warning, Ok, Ok, Ok, Skipped]);
         let later = NOW.plus_seconds(11 * 366 * DAY);
-        assert_eq!(verdicts(&check(&config, later)), [Failed, Warning, Ok, Failed]);
+        assert_eq!(verdicts(&check(&config, later)), [Failed, Warning, Ok, Ok, Failed, Skipped]);
 
         std::fs::copy(other.path().join(ROOT_FILE), folder.path().join(ROOT_FILE)).unwrap();
-        assert_eq!(verdicts(&check(&config, NOW)), [Ok, Warning, Ok, Failed]);
+        assert_eq!(verdicts(&check(&config, NOW)), [Ok, Warning, Ok, Ok, Failed, Skipped]);
         std::fs::remove_file(folder.path().join(ROOT_FILE)).unwrap();
-        assert_eq!(verdicts(&check(&config, NOW)), [Failed, Skipped, Skipped, Skipped]);
+        assert_eq!(verdicts(&check(&config, NOW)), [Failed, Skipped, Skipped, Skipped, Skipped, Skipped]);
         config.has_tls = false;
-        assert_eq!(verdicts(&check(&config, NOW)), [Skipped; 4]);
+        assert_eq!(verdicts(&check(&config, NOW)), [Skipped; 6]);
+    }
+
+    #[test]
+    fn the_pin_of_the_key_and_the_authority_of_clients_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        ensure_authority(folder.path(), &[], NOW).unwrap();
+        let mut config = HostConfig::loopback(folder.path().to_owned());
+        let revocations = folder.path().join("clients.crl");
+        let certificates = folder.path().join(ROOT_FILE);
+        config.client_authority = Some(ClientAuthority { certificates, revocations: None });
+        let findings = check(&config, NOW);
+        let pem = std::fs::read(CertificateFiles::own(folder.path()).chain).unwrap();
+        assert!(findings[3].message.ends_with(&format!(": {}.", pins_of(&pem).unwrap()[0])), "{findings:?}");
+        assert_eq!(findings[5].verdict, Verdict::Ok);
+        let expired = check(&config, NOW.plus_seconds(11 * 366 * DAY));
+        assert_eq!(expired[5].verdict, Verdict::Failed);
+
+        std::fs::write(&revocations, "no list").unwrap();
+        config.client_authority.as_mut().unwrap().revocations = Some(revocations);
+        let findings = check(&config, NOW);
+        assert_eq!(findings[5].verdict, Verdict::Failed);
+        assert!(
+            findings[5].message.contains("revocation list") && findings[5].message.contains("clients.crl")
+        );
     }
 
     #[test]
@@ -236,7 +291,8 @@ mod tests {
         let chain = CertificateFiles::own(folder.path()).chain;
         config.certificate = Some(CertificateFiles { chain, key: CertificateFiles::own(other.path()).key });
         let findings = check(&config, NOW);
-        assert_eq!(verdicts(&findings), [Verdict::Failed, Verdict::Skipped, Verdict::Ok, Verdict::Skipped]);
+        use Verdict::{Failed, Ok, Skipped};
+        assert_eq!(verdicts(&findings), [Failed, Skipped, Ok, Ok, Skipped, Skipped]);
         assert!(findings[0].message.contains("server.pem"), "{findings:?}");
     }
 }

@@ -25,6 +25,7 @@ use super::{
     address::is_this_machine,
     stream::{LimitedStream, Patience},
     tarpit::Tarpit,
+    tls::{Certified, ClientCertificate, LiveCertificate},
     turnstile::Turnstile,
     warn_of,
 };
@@ -149,6 +150,8 @@ pub struct Guarded<A> {
     pub acceptor: A,
     /// The open connections and the limits on them.
     pub connections: Arc<Connections>,
+    /// The certificate that is served, if clients need one, too.
+    pub authority: Option<LiveCertificate>,
 }
 
 /// The service of one connection, which tracks the connection's activity.
@@ -157,6 +160,7 @@ pub struct Watched<S> {
     service: S,
     activity: Arc<Activity>,
     address: IpAddr,
+    certificate: Option<Arc<ClientCertificate>>,
     admitted: Arc<Admitted>,
 }
 
@@ -175,6 +179,9 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let under_way = self.activity.begin();
         request.extensions_mut().insert(ConnectInfo(self.address));
+        if let Some(certificate) = &self.certificate {
+            request.extensions_mut().insert(certificate.clone());
+        }
         let answer = self.service.call(request);
         // A proxy's connection carries many peers, so it is not closed because one of them does not slow down.
         let listener = self.admitted.peer.map(|_| (self.activity.clone(), self.admitted.clone()));
@@ -193,7 +200,7 @@ where
 
 impl<A, S> Accept<TcpStream, S> for Guarded<A>
 where
-    A: Accept<TcpStream, S, Stream: Send, Service: Send> + Clone + Send + 'static,
+    A: Accept<TcpStream, S, Stream: Certified + Send, Service: Send> + Clone + Send + 'static,
     A::Future: Send,
     S: Send + 'static,
 {
@@ -202,16 +209,29 @@ where
     type Future = BoxFuture<'static, io::Result<(Self::Stream, Self::Service)>>;
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        let (acceptor, connections) = (self.acceptor.clone(), self.connections.clone());
+        let Self { acceptor, connections, authority } = self.clone();
         Box::pin(async move {
             let address = stream.peer_addr()?.ip();
             let admitted = connections.admit(address);
             let admitted = admitted.ok_or_else(|| io::Error::other("the limit on connections is reached"))?;
-            let (stream, service) = connections.handshakes.pass(acceptor.accept(stream, service)).await?;
+            let accepted = connections.handshakes.pass(acceptor.accept(stream, service)).await;
+            let (stream, service) = accepted.inspect_err(|error| warn_of_certificate(address, error))?;
+            let certificate =
+                authority.map(|live| Arc::new(ClientCertificate::new(live, stream.certificates())));
             let activity = Activity::new();
             let stream = LimitedStream::new(stream, activity.clone(), connections.patience);
-            Ok((stream, Watched { service, activity, address, admitted: Arc::new(admitted) }))
+            let admitted = Arc::new(admitted);
+            Ok((stream, Watched { service, activity, address, certificate, admitted }))
         })
+    }
+}
+
+/// Logs a handshake that failed because of the client's certificate. The client gets only a TLS alert.
+fn warn_of_certificate(address: IpAddr, error: &io::Error) {
+    let reason = error.get_ref().and_then(|error| error.downcast_ref());
+    if let Some(rustls::Error::InvalidCertificate(reason)) = reason {
+        let text = format!("a client certificate from {address} was refused: {reason}");
+        warn_of("client_certificates", &text);
     }
 }
 
@@ -291,6 +311,7 @@ mod tests {
                 }),
                 activity: Activity::new(),
                 address,
+                certificate: None,
                 admitted: Arc::new(connections.admit(address).unwrap()),
             };
             for _ in 0..100 {

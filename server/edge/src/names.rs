@@ -68,7 +68,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let in_certificate = ["fl.example".to_owned(), "::1".to_owned()];
         tls::ensure_authority(folder.path(), &in_certificate, NOW).unwrap();
-        let certificate = LiveCertificate::load(CertificateFiles::own(folder.path()), NOW).unwrap();
+        let certificate = LiveCertificate::load(CertificateFiles::own(folder.path()), None, NOW).unwrap();
         let names = Names::new(Some(certificate), vec!["late.example".into()]);
         for right in
             ["localhost", "127.0.0.1", "fl.example", "FL.example", "[::1]", "late.example", "fl.example."]

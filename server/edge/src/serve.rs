@@ -100,15 +100,16 @@ pub fn serve(
             Some(certificate) => {
                 let acceptor =
                     RustlsAcceptor::new(certificate.served()).handshake_timeout(limits.head_timeout);
-                let mut server =
-                    axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
+                let authority = Some(certificate).filter(LiveCertificate::wants_clients);
+                let guarded = Guarded { acceptor, connections, authority };
+                let mut server = axum_server::from_tcp(listener.socket)?.acceptor(guarded);
                 configure(server.http_builder(), &limits);
                 Ok(server.handle(handle).serve(service).await?)
             }
             None => {
                 let acceptor = axum_server::accept::NoDelayAcceptor::new();
-                let mut server =
-                    axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
+                let guarded = Guarded { acceptor, connections, authority: None };
+                let mut server = axum_server::from_tcp(listener.socket)?.acceptor(guarded);
                 configure(server.http_builder(), &limits);
                 Ok(server.handle(handle).serve(service).await?)
             }

@@ -1,26 +1,31 @@
 //! The TLS certificate: the operator's own, or one issued by the coordinator's own authority, whose root certificate
 //! clients receive.
 
+mod authority;
+mod clients;
 mod inspect;
+mod live;
 
 use std::{
     collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use axum_server::tls_rustls::RustlsConfig;
+pub use authority::ClientAuthority;
+pub(crate) use clients::Certified;
+pub use clients::{ClientCertificate, certificate_of};
 use folkmoot_protocol::Timestamp;
-pub use inspect::{Inspection, Validity, inspect, is_issued_by, validity};
+pub use inspect::{Inspection, Validity, inspect, inspect_clients, is_issued_by, validity};
+pub use live::{LiveCertificate, Reload};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls::{
-    CertificateError, RootCertStore, ServerConfig,
+    CertificateError, RootCertStore,
     client::{verify_server_cert_signed_by_trust_anchor, verify_server_name},
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
     server::ParsedCertificate,
 };
 
@@ -38,6 +43,14 @@ pub enum TlsError {
     /// A file does not contain a usable certificate or key.
     #[error("{path} does not contain a usable certificate or key: {detail}")]
     Unusable {
+        /// The path of the file.
+        path: String,
+        /// The reason, in the words of the parser or the TLS library.
+        detail: String,
+    },
+    /// A file does not contain a usable certificate revocation list.
+    #[error("{path} does not contain a usable certificate revocation list (CRL, in PEM format): {detail}")]
+    Revocations {
         /// The path of the file.
         path: String,
         /// The reason, in the words of the parser or the TLS library.
@@ -90,14 +103,15 @@ impl CertificateFiles {
     pub fn own(folder: &Path) -> Self {
         Self { chain: folder.join(CHAIN_FILE), key: folder.join(KEY_FILE) }
     }
+}
 
-    /// Reads both files.
-    fn read(&self) -> Result<[Vec<u8>; 2], TlsError> {
-        let read = |path: &Path| {
-            fs::read(path).map_err(|source| TlsError::File { path: path.display().to_string(), source })
-        };
-        Ok([read(&self.chain)?, read(&self.key)?])
-    }
+/// Reads a file with certificates, a key or revocations.
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::File { path: path.display().to_string(), source })
+}
+
+fn unusable(path: &Path, detail: impl ToString) -> TlsError {
+    TlsError::Unusable { path: path.display().to_string(), detail: detail.to_string() }
 }
 
 /// Creates the authority and the server's certificate in `folder`, if none of their files exist. Existing files are
@@ -160,106 +174,6 @@ fn set_validity(params: &mut CertificateParams, now: Timestamp) {
     let (yesterday, today) = (today.date().saturating_sub(jiff::Span::new().days(1)), today.date());
     params.not_before = date(yesterday);
     params.not_after = date(today.saturating_add(jiff::Span::new().years(YEARS)));
-}
-
-/// A certificate in use, which can be replaced while the coordinator runs.
-#[derive(Clone)]
-pub struct LiveCertificate {
-    files: CertificateFiles,
-    served: RustlsConfig,
-    loaded: Arc<Mutex<Loaded>>,
-}
-
-/// The files in use, as they were read.
-struct Loaded {
-    files: [Vec<u8>; 2],
-    /// The first certificate of the chain.
-    leaf: Option<CertificateDer<'static>>,
-}
-
-impl Loaded {
-    fn new(files: [Vec<u8>; 2]) -> Self {
-        let leaf = CertificateDer::pem_slice_iter(&files[0]).next().and_then(Result::ok);
-        Self { files, leaf }
-    }
-}
-
-/// The result of reloading a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reload {
-    /// The files have not changed.
-    Same,
-    /// New connections use the new certificate.
-    Exchanged,
-}
-
-impl LiveCertificate {
-    /// Loads a certificate chain and its key, for TLS 1.3 with HTTP/2 and HTTP/1.1.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read, or the key does not match the certificate.
-    pub fn load(files: CertificateFiles, now: Timestamp) -> Result<Self, TlsError> {
-        let loaded = files.read()?;
-        let served = RustlsConfig::from_config(Arc::new(server_config(&files, &loaded, now)?));
-        Ok(Self { files, served, loaded: Arc::new(Mutex::new(Loaded::new(loaded))) })
-    }
-
-    /// Reads the files again. Open connections keep their certificate.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read, or the key does not match the certificate. The previous certificate then stays
-    /// in use.
-    pub fn reload(&self, now: Timestamp) -> Result<Reload, TlsError> {
-        let found = self.files.read()?;
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if loaded.files == found {
-            return Ok(Reload::Same);
-        }
-        self.served.reload_from_config(Arc::new(server_config(&self.files, &found, now)?));
-        *loaded = Loaded::new(found);
-        Ok(Reload::Exchanged)
-    }
-
-    /// Returns whether the certificate in use is for this host name or IP address.
-    pub fn has_name(&self, name: &str) -> bool {
-        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.leaf.as_ref().is_some_and(|leaf| has_name(leaf, name))
-    }
-
-    /// Returns the paths of the files.
-    pub fn files(&self) -> &CertificateFiles {
-        &self.files
-    }
-
-    /// Returns the configuration for a listener.
-    pub(super) fn served(&self) -> RustlsConfig {
-        self.served.clone()
-    }
-}
-
-fn server_config(
-    files: &CertificateFiles,
-    [chain, key]: &[Vec<u8>; 2],
-    now: Timestamp,
-) -> Result<ServerConfig, TlsError> {
-    let unusable = |path: &Path, detail: &dyn ToString| TlsError::Unusable {
-        path: path.display().to_string(),
-        detail: detail.to_string(),
-    };
-    let chain = CertificateDer::pem_slice_iter(chain)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| unusable(&files.chain, &error))?;
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| unusable(&files.key, &error))?;
-    warn_of_its_end(&files.chain, &chain, now);
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .expect("ring's provider knows TLS 1.3")
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| unusable(&files.chain, &error))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 fn warn_of_its_end(file: &Path, chain: &[CertificateDer<'_>], now: Timestamp) {

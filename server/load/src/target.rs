@@ -50,7 +50,8 @@ impl Target {
     /// Creates connections for the group with this number. Devices of one group share them, but a connection carries
     /// one request at a time, as on separate devices.
     pub(crate) fn connections(&self, group: usize) -> Result<reqwest::Client, TransportError> {
-        let settings = HttpSettings { certificate_pem: self.certificate_pem.clone(), http1_only: true };
+        let certificate_pem = self.certificate_pem.clone();
+        let settings = HttpSettings { certificate_pem, http1_only: true, ..HttpSettings::default() };
         build_http_from(&settings, self.source_address(group))
     }
 

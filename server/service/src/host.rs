@@ -19,7 +19,7 @@ use first::{ensure_api_key, first_organisation, request_id_key};
 use folkmoot_committee::{HttpCommittee, MemberConfig};
 use folkmoot_edge::{
     Edge, HttpLimits, Listener, Names, ServeError, serve,
-    tls::{self, CertificateFiles, LiveCertificate, Reload},
+    tls::{self, CertificateFiles, ClientAuthority, LiveCertificate, Reload},
 };
 use folkmoot_notification::{Channels, Deliveries, NotificationConfig, NotificationConfigError};
 use folkmoot_objects::{BlobStore, Objects};
@@ -67,6 +67,8 @@ pub struct HostConfig {
     pub host_names: Vec<String>,
     /// The operator's own certificate; `None` uses one from the coordinator's own authority.
     pub certificate: Option<CertificateFiles>,
+    /// The authority of client certificates, if clients need one.
+    pub client_authority: Option<ClientAuthority>,
     /// Limits on incoming HTTP connections and requests.
     pub limits: HttpLimits,
     /// The interval at which the drivers check deadlines while no event wakes them.
@@ -115,6 +117,7 @@ impl HostConfig {
             has_tls: true,
             host_names: Vec::new(),
             certificate: None,
+            client_authority: None,
             limits: HttpLimits::default(),
             tick: Duration::from_millis(250),
             first_run: None,
@@ -383,11 +386,12 @@ fn certificate(
     config: &HostConfig,
     now: Timestamp,
 ) -> Result<(Option<LiveCertificate>, Option<PathBuf>), tls::TlsError> {
+    let load = |files| LiveCertificate::load(files, config.client_authority.clone(), now);
     match (config.has_tls, &config.certificate) {
-        (true, Some(files)) => Ok((Some(LiveCertificate::load(files.clone(), now)?), None)),
+        (true, Some(files)) => Ok((Some(load(files.clone())?), None)),
         (true, None) => {
             tls::ensure_authority(&config.data, &config.host_names, now)?;
-            let own = LiveCertificate::load(CertificateFiles::own(&config.data), now)?;
+            let own = load(CertificateFiles::own(&config.data))?;
             Ok((Some(own), Some(config.data.join(tls::ROOT_FILE))))
         }
         (false, _) => Ok((None, None)),

@@ -4,4 +4,6 @@
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod watch;

@@ -144,6 +144,7 @@ impl Config {
             })?;
         }
         self.server.certificate_files()?;
+        self.server.client_authority()?;
         cors::check_origins(&self.server.allowed_origins)
             .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
         Proxies::parse(&self.server.trusted_proxies)
@@ -163,6 +164,7 @@ impl Config {
             host_names: self.server.host_names.clone(),
             // The caller has validated it.
             certificate: self.server.certificate_files().unwrap_or_default(),
+            client_authority: self.server.client_authority().expect("it was checked when it was read"),
             limits: HttpLimits {
                 allowed_origins: self.server.allowed_origins.clone(),
                 trusted_proxies: Arc::new(

@@ -1,7 +1,7 @@
 use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::ValueEnum;
-use folkmoot_edge::tls::CertificateFiles;
+use folkmoot_edge::tls::{CertificateFiles, ClientAuthority};
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, limits::within, setting::choice};
@@ -28,6 +28,14 @@ pub struct ServerConfig {
     /// The file of the private key of this certificate, as PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
+    /// The file of the authority's certificates, as PEM, that must have issued the certificates of clients. With it, the
+    /// coordinator refuses devices that connect without a certificate. People and the administrative API need none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_authority: Option<PathBuf>,
+    /// The file of the certificate revocation lists (CRLs) of this authority, as PEM. Without it, no client certificate
+    /// counts as revoked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_revocations: Option<PathBuf>,
     /// The host names and addresses by which clients reach the coordinator, besides localhost and 127.0.0.1. They are in
     /// its own certificate. The coordinator rejects requests that are signed for another name, unless the name is in
     /// your certificate. If `tls` is `off` and the list is empty, it accepts every name.
@@ -52,6 +60,8 @@ impl Default for ServerConfig {
             tls: TlsChoice::Own,
             certificate: None,
             key: None,
+            client_authority: None,
+            client_revocations: None,
             host_names: Vec::new(),
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
@@ -71,9 +81,6 @@ impl ServerConfig {
     /// # Errors
     /// If only one of the two files is set, or if both are set although `tls` is `off`.
     pub(super) fn certificate_files(&self) -> Result<Option<CertificateFiles>, ConfigError> {
-        let refuse = |place: &str, message: &str| {
-            Err(ConfigError::Value { place: place.into(), message: message.into() })
-        };
         match (&self.certificate, &self.key) {
             (None, None) => Ok(None),
             (Some(_), None) => {
@@ -89,6 +96,33 @@ impl ServerConfig {
             (Some(chain), Some(key)) => Ok(Some(CertificateFiles { chain: chain.clone(), key: key.clone() })),
         }
     }
+
+    /// Returns the files of the authority of client certificates, if clients need a certificate.
+    ///
+    /// # Errors
+    /// If `client_revocations` is set without `client_authority`, or if one of them is set although `tls` is `off`.
+    pub(super) fn client_authority(&self) -> Result<Option<ClientAuthority>, ConfigError> {
+        match (&self.client_authority, &self.client_revocations) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => refuse(
+                "server.client_authority",
+                "it is not set; server.client_revocations needs the file of the authority's certificates",
+            ),
+            (Some(_), _) if self.tls == TlsChoice::Off => refuse(
+                "server.client_authority",
+                "server.tls is off, so the coordinator does not see the certificates of clients; set server.tls to own, and let \
+                 the proxy pass TLS through, or remove server.client_authority",
+            ),
+            (Some(certificates), revocations) => Ok(Some(ClientAuthority {
+                certificates: certificates.clone(),
+                revocations: revocations.clone(),
+            })),
+        }
+    }
+}
+
+fn refuse<T>(place: &str, message: &str) -> Result<T, ConfigError> {
+    Err(ConfigError::Value { place: place.into(), message: message.into() })
 }
 
 /// The place where TLS connections end.

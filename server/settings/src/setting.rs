@@ -6,12 +6,14 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 32] = [
+pub const KEYS: [&str; 34] = [
     "server.listen",
     "server.data",
     "server.tls",
     "server.certificate",
     "server.key",
+    "server.client_authority",
+    "server.client_revocations",
     "server.host_names",
     "server.allowed_origins",
     "server.trusted_proxies",
@@ -51,14 +53,10 @@ impl Config {
             "server.listen" => put(&mut self.server.listen, text),
             "server.data" => put(&mut self.server.data, text),
             "server.tls" => put(&mut self.server.tls, text),
-            "server.certificate" => {
-                self.server.certificate = Some(text.into());
-                Ok(())
-            }
-            "server.key" => {
-                self.server.key = Some(text.into());
-                Ok(())
-            }
+            "server.certificate" => put_some(&mut self.server.certificate, text),
+            "server.key" => put_some(&mut self.server.key, text),
+            "server.client_authority" => put_some(&mut self.server.client_authority, text),
+            "server.client_revocations" => put_some(&mut self.server.client_revocations, text),
             "server.host_names" => {
                 self.server.host_names = list(text);
                 Ok(())
@@ -72,14 +70,8 @@ impl Config {
                 Ok(())
             }
             "server.drain_seconds" => put(&mut self.server.drain_seconds, text),
-            "database.url" => {
-                self.database.url = Some(text.to_owned());
-                Ok(())
-            }
-            "storage.objects" => {
-                self.storage.objects = Some(text.to_owned());
-                Ok(())
-            }
+            "database.url" => put_some(&mut self.database.url, text),
+            "storage.objects" => put_some(&mut self.storage.objects, text),
             "limits.connections_max" => put(&mut self.limits.connections_max, text),
             "limits.connections_per_address_max" => put(&mut self.limits.connections_per_address_max, text),
             "limits.head_seconds_max" => put(&mut self.limits.head_seconds_max, text),
@@ -91,10 +83,7 @@ impl Config {
             "limits.model_bytes_max" => put(&mut self.limits.model_bytes_max, text),
             "log.format" => put(&mut self.log.format, text),
             "log.level" => put(&mut self.log.level, text),
-            "sign_in.url" => {
-                self.sign_in.url = Some(text.to_owned());
-                Ok(())
-            }
+            "sign_in.url" => put_some(&mut self.sign_in.url, text),
             "sign_in.session_seconds_max" => put(&mut self.sign_in.session_seconds_max, text),
             "sign_in.refresh_seconds" => put(&mut self.sign_in.refresh_seconds, text),
             "sign_in.providers" => {
@@ -105,10 +94,7 @@ impl Config {
                 self.committee.members = tables(text)?;
                 Ok(())
             }
-            "notifications.url" => {
-                self.notifications.url = Some(text.to_owned());
-                Ok(())
-            }
+            "notifications.url" => put_some(&mut self.notifications.url, text),
             "notifications.stalled_hours" => put(&mut self.notifications.stalled_hours, text),
             "notifications.webhooks" => {
                 self.notifications.webhooks = tables(text)?;
@@ -134,6 +120,11 @@ fn tables<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, String> {
         return Ok(Vec::new());
     }
     serde_json::from_str(text).map_err(|error| format!("it is not a JSON list of tables: {error}"))
+}
+
+fn put_some<'a, T: From<&'a str>>(slot: &mut Option<T>, text: &'a str) -> Result<(), String> {
+    *slot = Some(text.into());
+    Ok(())
 }
 
 fn put<T: FromStr<Err: Display>>(slot: &mut T, text: &str) -> Result<(), String> {

@@ -58,6 +58,26 @@ fn a_certificate_and_its_key_come_together() {
 }
 
 #[test]
+fn an_authority_of_clients_needs_tls() {
+    let text = "[server]\nclient_authority = \"clients.pem\"\nclient_revocations = \"clients.crl\"\n";
+    let authority = load(text, &[]).unwrap().host_config().client_authority.unwrap();
+    assert_eq!(
+        (authority.certificates, authority.revocations),
+        ("clients.pem".into(), Some("clients.crl".into()))
+    );
+    let (text, _) = message(&format!("{text}tls = \"off\"\n"), &[]);
+    assert!(
+        text.starts_with("server.client_authority: server.tls is off, so the coordinator does not see"),
+        "{text}"
+    );
+    let (text, _) = message("", &[("FOLKMOOT_SERVER_CLIENT_REVOCATIONS", "clients.crl")]);
+    assert!(
+        text.starts_with("server.client_authority: it is not set; server.client_revocations needs"),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_origin_is_a_scheme_a_host_and_a_port() {
     for wrong in ["app.example", "https://app.example/", "https://app.example/path", "ftp://app.example"] {
         let text = format!("[server]\nallowed_origins = [\"{wrong}\"]\n");
@@ -152,6 +172,8 @@ fn the_list_of_keys_is_whole() {
     config.notifications.url = Some("https://coordinator.example".into());
     config.audit.keep_days = Some(400);
     (config.server.certificate, config.server.key) = (Some("a.pem".into()), Some("a.key".into()));
+    config.server.client_authority = Some("clients.pem".into());
+    config.server.client_revocations = Some("clients.crl".into());
     let table = toml::Table::try_from(&config).unwrap();
     let mut keys: Vec<String> = Vec::new();
     for (section, values) in &table {

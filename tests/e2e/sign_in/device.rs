@@ -110,7 +110,7 @@ async fn wrong_sessions_and_many_questions_are_limited_by_address() {
     let world = world_of("default").await;
     world.confirm(|_| {});
     let DeviceSignInState::SignedIn { session, .. } = world.ask().await.unwrap() else { panic!("it ends") };
-    let http = build_http(&HttpSettings { certificate_pem: None, http1_only: false }).unwrap();
+    let http = build_http(&HttpSettings::default()).unwrap();
     let me = async |bearer: &str| {
         let request = http.get(format!("{}/v1/admin/me", world.host.url())).bearer_auth(bearer);
         request.header("x-forwarded-for", "192.0.2.1").send().await.unwrap().status().as_u16()
@@ -139,7 +139,7 @@ async fn wrong_sessions_and_many_questions_are_limited_by_address() {
 async fn only_sessions_of_people_come_in_the_header() {
     let world = world_of("default").await;
     let admin = world.admin();
-    let http = build_http(&HttpSettings { certificate_pem: None, http1_only: false }).unwrap();
+    let http = build_http(&HttpSettings::default()).unwrap();
     let url = format!("{}/v1/admin/session", world.host.url());
     let api_key = world.host.first_api_key.clone().unwrap();
     let answer = http.post(&url).json(&CreateSessionRequest { api_key }).send().await.unwrap();

@@ -84,8 +84,9 @@ const GROUPS: [Group; 3] = [
                     end: "pub fn build(self) -> Result<Client, ClientError> {",
                     before: "    pub fn ",
                 }],
-                // `Client::builder` takes the coordinator. Attributes come one by one, and the limits in several methods.
-                lacks: &["coordinator", "attributes", "limits"],
+                // `Client::builder` takes the coordinator. Attributes come one by one, the limits in several methods, and a
+                // client certificate with its key.
+                lacks: &["coordinator", "attributes", "limits", "client_key"],
                 own: &[
                     "ask_before",
                     "attribute",
@@ -139,7 +140,14 @@ const GROUPS: [Group; 3] = [
                     typescript("export interface TrainerOptions {"),
                 ],
                 // The browser has one store for each origin, and its own certificates.
-                lacks: &["state_directory", "certificate", "blob_cache_bytes_max"],
+                lacks: &[
+                    "state_directory",
+                    "certificate",
+                    "client_certificate",
+                    "client_key",
+                    "pins",
+                    "blob_cache_bytes_max",
+                ],
                 own: &["ask_before", "examples", "name", "trainer", "worker_url"],
             },
         ],

@@ -44,6 +44,9 @@ class Client:
         state_directory: str | os.PathLike[str],
         enrolment_token: str | None = None,
         certificate: str | bytes | os.PathLike[str] | None = None,
+        client_certificate: str | bytes | os.PathLike[str] | None = None,
+        client_key: str | bytes | os.PathLike[str] | None = None,
+        pins: Sequence[str] = (),
         trainer: Trainer | None = None,
         device: str = "auto",
         attributes: Mapping[str, str] | None = None,
@@ -61,8 +64,11 @@ class Client:
 
         Connection: `coordinator` is `https://host[:port]`, or `http://` for this machine only. `enrolment_token` comes
         from the operator. It is needed until the client is enrolled. `certificate` is the coordinator's `ca.pem`: a
-        path, or PEM as bytes. By default, the system's certificates are trusted. `wait_seconds` is the time for which a
-        check-in waits for an assignment: at most 60, by default 30.
+        path, or PEM as bytes. By default, the system's certificates are trusted. `client_certificate` and `client_key`
+        are this client's own certificate and its private key, for a coordinator that requires them. `pins` are the
+        SHA-256 of public keys in base64 (at most 8), as `folkmoot doctor` prints them: the client accepts only a
+        coordinator with one of these keys. `wait_seconds` is the time for which a check-in waits for an assignment: at
+        most 60, by default 30.
 
         State: `state_directory` holds the key, session and models of this client alone. `secrets` stores the key
         instead of a file there.
@@ -88,7 +94,10 @@ class Client:
             # An absolute path, so that a program that changes its working directory keeps its state.
             state_directory=os.path.abspath(state_directory),
             enrolment_token=enrolment_token,
-            certificate=_pem(certificate),
+            certificate=_pem("certificate", certificate),
+            client_certificate=_pem("client_certificate", client_certificate),
+            client_key=_pem("client_key", client_key),
+            pins=list(pins),
             attributes=dict(attributes or {}),
             private_attributes=dict(private_attributes or {}),
             endorsement_keys=list(endorsement_keys),
@@ -359,14 +368,14 @@ def _blocking(coroutine: Coroutine[Any, Any, _T]) -> _T:
     return result
 
 
-def _pem(certificate: str | bytes | os.PathLike[str] | None) -> bytes | None:
-    if certificate is None or isinstance(certificate, bytes):
-        return certificate
+def _pem(name: str, content: str | bytes | os.PathLike[str] | None) -> bytes | None:
+    if content is None or isinstance(content, bytes):
+        return content
     try:
-        with open(certificate, "rb") as file:
+        with open(content, "rb") as file:
             return file.read()
     except OSError as error:
-        raise errors.BadOptionError(f"certificate: {error}; give the path of the coordinator's ca.pem") from None
+        raise errors.BadOptionError(f"{name}: {error}; give the path of a PEM file, or its bytes") from None
 
 
 def _device(name: str) -> Any:

@@ -13,6 +13,15 @@ public struct ClientOptions: @unchecked Sendable {
     public var enrolmentToken: String?
     /// The only certificates (PEM) to trust for the coordinator. By default, the system's certificates are trusted.
     public var certificate: Data?
+    /// The client's own certificate with its intermediates (PEM), for a coordinator that requires one. It comes with
+    /// `clientKey`.
+    public var clientCertificate: Data?
+    /// The private key of the client's own certificate (PEM).
+    public var clientKey: Data?
+    /// Pins of the coordinator's keys (at most 8): the SHA-256 of a public key in base64, as `folkmoot doctor` prints it.
+    /// The client accepts only a coordinator with one of these keys. By default, it accepts every key with a trusted
+    /// certificate.
+    public var pins: [String] = []
     /// Attributes that the coordinator uses to decide eligibility.
     public var attributes: [String: String] = [:]
     /// Attributes that never leave the device. The client evaluates the device rules of plans with them. They are never
@@ -58,6 +67,9 @@ public struct ClientOptions: @unchecked Sendable {
         var options = FolkmootNative.ConnectOptions(coordinator: coordinator, stateDirectory: stateDirectory.path)
         options.enrolmentToken = enrolmentToken
         options.certificate = certificate
+        options.clientCertificate = clientCertificate
+        options.clientKey = clientKey
+        options.pins = pins
         options.attributes = attributes
         options.privateAttributes = privateAttributes
         options.endorsementKeys = endorsementKeys

@@ -76,6 +76,8 @@ final class SurfaceTests: XCTestCase {
         case .requestReplayed: return "request_replayed"
         case .clientUnknown: return "client_unknown"
         case .clientRevoked: return "client_revoked"
+        case .clientCertificateMissing: return "client_certificate_missing"
+        case .clientCertificateInvalid: return "client_certificate_invalid"
         case .enrolmentTokenInvalid: return "enrolment_token_invalid"
         case .enrolmentTokenExpired: return "enrolment_token_expired"
         case .enrolmentTokenExhausted: return "enrolment_token_exhausted"

@@ -64,7 +64,7 @@ fn secret(credential: &str) -> String {
 
 /// Signs in to the console, and returns the secret of the session and its token against forged requests.
 async fn signed_in(url: &str, pem: &[u8], key: &str) -> [String; 2] {
-    let settings = HttpSettings { certificate_pem: Some(pem.to_vec()), http1_only: false };
+    let settings = HttpSettings { certificate_pem: Some(pem.to_vec()), ..HttpSettings::default() };
     let http = build_http(&settings).expect(WORKS);
     let request = http.post(format!("{url}/v1/admin/session")).header("content-type", "application/json");
     let response = request.body(json!({ "api_key": key }).to_string()).send().await.expect(WORKS);

@@ -37,7 +37,8 @@ fn member(folder: &Path) -> Serving {
 /// Sends a request to the member with its token, and one with a wrong token.
 async fn ask(member: &Serving, folder: &Path, token: &str) {
     let pem = fs::read(folder.join("member/ca.pem")).expect(WORKS);
-    let http = build_http(&HttpSettings { certificate_pem: Some(pem), http1_only: false }).expect(WORKS);
+    let http =
+        build_http(&HttpSettings { certificate_pem: Some(pem), ..HttpSettings::default() }).expect(WORKS);
     for (token, status) in [(token, 400..=499), ("wrong", 401..=403)] {
         let request = http.post(format!("{}/v1/committee/check", member.url())).bearer_auth(token);
         let answer = request.header("content-type", "application/json").body("{}").send().await.expect(WORKS);

@@ -1,6 +1,6 @@
 //! The facts about certificate files that tell whether clients will accept them. Nothing is changed.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use folkmoot_protocol::Timestamp;
 use rustls::{
@@ -8,7 +8,11 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-use super::{CertificateFiles, TlsError, has_name, server_config, verified};
+use super::{
+    CertificateFiles, ClientAuthority, TlsError, has_name,
+    live::{Contents, server_config},
+    read, unusable, verified,
+};
 
 /// The time in which certificates are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +41,23 @@ pub fn inspect(
     host_names: &[String],
     now: Timestamp,
 ) -> Result<Inspection, TlsError> {
-    server_config(files, &files.read()?, now)?;
+    server_config(files, &Contents::read(files, None)?, None, now)?;
     let chain = certificates(&files.chain)?;
     let lacks = |name: &&String| !chain.first().is_some_and(|leaf| has_name(leaf, name));
     Ok(Inspection {
         validity: common_validity(&files.chain, &chain)?,
         missing_names: host_names.iter().filter(lacks).cloned().collect(),
     })
+}
+
+/// Reads the authority of client certificates as the coordinator does when it starts. Returns the time in which all of
+/// its certificates are valid.
+///
+/// # Errors
+/// Fails if a file cannot be read, or contains no usable certificate or list.
+pub fn inspect_clients(authority: &ClientAuthority) -> Result<Validity, TlsError> {
+    authority.verifier(&authority.read()?)?;
+    validity(&authority.certificates)
 }
 
 /// Returns the time in which every certificate of a PEM file is valid.
@@ -73,9 +87,8 @@ pub fn is_issued_by(chain: &Path, root: &Path) -> Result<bool, TlsError> {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let pem = fs::read(path).map_err(|source| TlsError::File { path: path.display().to_string(), source })?;
-    let read = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-    let certificates = read.map_err(|error| unusable(path, error))?;
+    let found = CertificateDer::pem_slice_iter(&read(path)?).collect::<Result<Vec<_>, _>>();
+    let certificates = found.map_err(|error| unusable(path, error))?;
     if certificates.is_empty() { Err(unusable(path, "it has no certificate")) } else { Ok(certificates) }
 }
 
@@ -110,12 +123,10 @@ fn date_of(error: &rustls::Error) -> Option<u64> {
     }
 }
 
-fn unusable(path: &Path, detail: impl ToString) -> TlsError {
-    TlsError::Unusable { path: path.display().to_string(), detail: detail.to_string() }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::{
         super::{ROOT_FILE, ensure_authority},
         *,

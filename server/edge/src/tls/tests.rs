@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use folkmoot_protocol::ErrorCode;
+
 use super::*;
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
@@ -72,7 +76,7 @@ fn a_new_certificate_is_served_after_it_is_read_again() {
         ensure_authority(folder.path(), &[], NOW).unwrap();
     }
     let files = CertificateFiles::own(old.path());
-    let live = LiveCertificate::load(files.clone(), NOW).unwrap();
+    let live = LiveCertificate::load(files.clone(), None, NOW).unwrap();
     assert_eq!(live.reload(NOW).unwrap(), Reload::Same);
     let before = live.served().get_inner();
 
@@ -96,4 +100,86 @@ fn what_is_made_is_its_owners_only() {
         let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+}
+
+/// Creates an authority of clients in `folder`, and a certificate of it for these organisations, valid from 2020 to 2029.
+fn client_of(folder: &Path, organisations: &[&str]) -> (ClientAuthority, Vec<CertificateDer<'static>>) {
+    let key = KeyPair::generate().unwrap();
+    let mut root = CertificateParams::default();
+    root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let certificates = folder.join("clients.pem");
+    fs::write(&certificates, root.self_signed(&key).unwrap().pem()).unwrap();
+    let mut client = CertificateParams::default();
+    client.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    client.not_after = rcgen::date_time_ymd(2029, 12, 31);
+    client.distinguished_name = named("clinic-1");
+    for organisation in organisations {
+        client.distinguished_name.push(DnType::OrganizationName, *organisation);
+    }
+    let client = client.signed_by(&KeyPair::generate().unwrap(), &Issuer::from_params(&root, &key)).unwrap();
+    (ClientAuthority { certificates, revocations: None }, vec![client.der().clone()])
+}
+
+/// Checks the certificate that a client has presented.
+fn checked(
+    live: &LiveCertificate,
+    presented: &[CertificateDer<'static>],
+    times: &[Timestamp],
+) -> Vec<Result<Vec<String>, ErrorCode>> {
+    let mut extensions = axum::http::Extensions::new();
+    extensions.insert(Arc::new(ClientCertificate::new(live.clone(), presented.to_vec())));
+    let check = |now: &Timestamp| match certificate_of(&extensions, *now) {
+        Ok(organisations) => Ok(organisations.to_vec()),
+        Err(problem) => Err(problem.code.known().unwrap()),
+    };
+    times.iter().map(check).collect()
+}
+
+#[test]
+fn a_client_certificate_is_judged_while_its_connection_is_open() {
+    use ErrorCode::{ClientCertificateInvalid, ClientCertificateMissing};
+    let folder = tempfile::tempdir().unwrap();
+    ensure_authority(folder.path(), &[], NOW).unwrap();
+    let (authority, client) = client_of(folder.path(), &["Clinic Süd"]);
+    let live = LiveCertificate::load(CertificateFiles::own(folder.path()), Some(authority), NOW).unwrap();
+    let config = live.served().get_inner();
+    assert!(!config.session_storage.can_cache(), "a resumed session would not be judged");
+
+    let later = NOW.plus_seconds(10 * 365 * 86_400);
+    let named = vec!["Clinic Süd".to_owned()];
+    assert_eq!(checked(&live, &client, &[NOW, later]), [Ok(named.clone()), Err(ClientCertificateInvalid)]);
+    assert_eq!(checked(&live, &[], &[NOW]), [Err(ClientCertificateMissing)]);
+    let (_, nameless) = client_of(tempfile::tempdir().unwrap().path(), &[]);
+    assert_eq!(checked(&live, &nameless, &[NOW]), [Err(ClientCertificateInvalid)], "of another authority");
+    assert_eq!(certificate_of(&axum::http::Extensions::new(), NOW).unwrap(), [] as [String; 0]);
+
+    // Another authority takes effect on open connections.
+    let mut extensions = axum::http::Extensions::new();
+    extensions.insert(Arc::new(ClientCertificate::new(live.clone(), client)));
+    assert_eq!(certificate_of(&extensions, NOW).unwrap(), named);
+    client_of(folder.path(), &[]);
+    assert_eq!(live.reload(NOW).unwrap(), Reload::Exchanged);
+    assert_eq!(certificate_of(&extensions, NOW).unwrap_err().code, ClientCertificateInvalid);
+}
+
+#[test]
+fn an_empty_file_of_an_authority_or_a_list_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    ensure_authority(folder.path(), &[], NOW).unwrap();
+    let (mut authority, _) = client_of(folder.path(), &[]);
+    let load = |authority: &ClientAuthority| {
+        LiveCertificate::load(CertificateFiles::own(folder.path()), Some(authority.clone()), NOW).map(drop)
+    };
+    load(&authority).unwrap();
+    authority.revocations = Some(folder.path().join("clients.crl"));
+    assert!(matches!(load(&authority), Err(TlsError::File { .. })));
+    fs::write(folder.path().join("clients.crl"), "").unwrap();
+    assert!(
+        matches!(load(&authority), Err(TlsError::Revocations { path, .. }) if path.ends_with("clients.crl"))
+    );
+    fs::write(&authority.certificates, "").unwrap();
+    authority.revocations = None;
+    assert!(
+        matches!(load(&authority), Err(TlsError::Unusable { path, .. }) if path.ends_with("clients.pem"))
+    );
 }

@@ -2,14 +2,17 @@ use axum::{
     body::Body,
     http::{HeaderMap, Request, request::Parts},
 };
-use folkmoot_edge::Budget;
+use folkmoot_edge::{Budget, tls::certificate_of};
 use folkmoot_protocol::{
-    ErrorCode, Timestamp, UpdateDigest,
+    ErrorCode, OrganisationId, Timestamp, UpdateDigest,
     headers::{self, AUDIENCE},
     limits::CONTROL_BYTES_MAX,
     signing::SignedParts,
 };
-use folkmoot_rounds::{device::Claimed, refusal::Refusal};
+use folkmoot_rounds::{
+    device::{Claimed, check_organisation},
+    refusal::Refusal,
+};
 use folkmoot_storage::ClientRecord;
 use serde::de::DeserializeOwned;
 
@@ -94,7 +97,19 @@ pub async fn authenticate(
     })?;
     let claimed = Claimed { parts: signed_parts(app, parts, upload)?, signature };
     let now = (app.clock)();
-    app.authenticator.client(&app.coordinator, &claimed, now).await
+    let client = app.authenticator.client(&app.coordinator, &claimed, now).await?;
+    check_certificate(app, parts, client.organisation_id).await?;
+    Ok(client)
+}
+
+/// Checks that the connection's client certificate, if one is required, is valid and of this organisation.
+pub async fn check_certificate(
+    app: &App,
+    parts: &Parts,
+    organisation: OrganisationId,
+) -> Result<(), Refusal> {
+    let named = certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
+    check_organisation(&app.coordinator, organisation, named).await
 }
 
 /// Verifies a request whose body is not read yet, and returns the body. If the coordinator cannot work now, discards the
@@ -143,6 +158,7 @@ fn signed_parts<'a>(
     parts: &'a Parts,
     upload: Option<(u64, u64)>,
 ) -> Result<SignedParts<'a>, Refusal> {
+    certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
     // Nested routers show handlers a shortened path, but the signature covers the original one.
     let original =
         parts.extensions.get::<axum::extract::OriginalUri>().map_or(&parts.uri, |original| &original.0);

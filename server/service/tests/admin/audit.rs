@@ -172,7 +172,7 @@ async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     let key = admin.create_api_key("a reader", Role::Viewer).await.unwrap();
     assert_eq!(refused(running.client(&key.api_key).audit(None, 1).await).0, ErrorCode::RoleInsufficient);
     let http =
-        folkmoot_client::HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+        folkmoot_client::HttpSettings { certificate_pem: Some(running.pem.clone()), ..Default::default() };
     let sign_in =
         folkmoot_client::build_http(&http).unwrap().post(format!("{}/v1/admin/session", running.host.url()));
     let first = running.host.first_api_key.clone().unwrap();

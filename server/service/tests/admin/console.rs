@@ -204,7 +204,7 @@ async fn a_page_hears_what_changes() {
     let brought = admin.create_model(model()).await.unwrap().model;
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
-        http1_only: false,
+        ..Default::default()
     })
     .unwrap();
     let key = running.host.first_api_key.as_ref().unwrap();
@@ -230,7 +230,7 @@ async fn the_demo_is_for_a_coordinator_that_has_one_and_for_admins() {
     let operator = running.admin().create_api_key("operator", Role::Operator).await.unwrap().api_key;
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
-        http1_only: false,
+        ..Default::default()
     })
     .unwrap();
     let start = async |key: &str| {
@@ -248,7 +248,7 @@ async fn a_page_hears_nothing_more_when_its_key_is_revoked() {
     let viewer = admin.create_api_key("viewer", Role::Viewer).await.unwrap();
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
-        http1_only: false,
+        ..Default::default()
     })
     .unwrap();
     let url = format!("{}/v1/admin/events", running.host.url());
@@ -291,7 +291,7 @@ async fn the_demo_is_started_once_however_many_ask_for_it() {
     let running = start_with(|config| config.first_run = first_run).await;
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
-        http1_only: false,
+        ..Default::default()
     })
     .unwrap();
     let key = running.host.first_api_key.as_ref().unwrap();

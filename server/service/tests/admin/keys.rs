@@ -80,8 +80,10 @@ async fn a_rotated_key_has_a_new_secret_and_the_old_one_for_a_while() {
 
     // A session that begins with the old secret does not outlive it.
     let sign_in = async |api_key: &str| {
-        let http =
-            folkmoot_client::HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+        let http = folkmoot_client::HttpSettings {
+            certificate_pem: Some(running.pem.clone()),
+            ..Default::default()
+        };
         let http = folkmoot_client::build_http(&http).unwrap();
         let request = http.post(format!("{}/v1/admin/session", running.host.url()));
         let response = request.json(&serde_json::json!({ "api_key": api_key })).send().await.unwrap();

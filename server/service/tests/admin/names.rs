@@ -10,7 +10,7 @@ use super::{Running, description, disclosure, model, refused, start};
 /// Sends a request without a body. Returns the status and the body.
 async fn ask(running: &Running, method: reqwest::Method, path: &str) -> (u16, serde_json::Value) {
     let settings =
-        folkmoot_client::HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+        folkmoot_client::HttpSettings { certificate_pem: Some(running.pem.clone()), ..Default::default() };
     let http = folkmoot_client::build_http(&settings).unwrap();
     let url = format!("{}/v1/admin/{path}", running.host.url());
     let key = running.host.first_api_key.as_ref().unwrap();

@@ -146,7 +146,8 @@ async fn another_organisations_keys_open_nothing() {
     let unchanged = before().await;
 
     let http =
-        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false }).unwrap();
+        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), ..HttpSettings::default() })
+            .unwrap();
     for endpoint in endpoints().into_iter().filter(|endpoint| endpoint.path != "/events") {
         let id = match endpoint.path.split('/').nth(1) {
             Some("tokens") => &token,

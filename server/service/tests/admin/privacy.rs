@@ -120,7 +120,7 @@ async fn a_ledger_is_followed_over_its_pages() {
 async fn newest_first(running: &Running) {
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
-        http1_only: false,
+        ..Default::default()
     })
     .unwrap();
     let key = running.host.first_api_key.as_ref().unwrap();

@@ -148,7 +148,8 @@ async fn the_gate_stands_before_every_endpoint() {
     running.host.coordinator.storage.create_api_key(&record).await.unwrap();
     let invalid = [keys["unknown"].clone(), revoked.api_key, expired.to_string()];
     let http =
-        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false }).unwrap();
+        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), ..HttpSettings::default() })
+            .unwrap();
     let code_of = async |method: &Method, path: &str, key: Option<&String>| {
         let path = path.replace("{id}", "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f").replace("{number}", "latest");
         let mut request = http.request(method.clone(), format!("{}/v1/admin{path}", running.host.url()));

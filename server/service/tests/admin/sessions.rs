@@ -16,7 +16,8 @@ struct Browser {
 
 async fn sign_in(running: &Running, api_key: &str) -> Result<Browser, ErrorCode> {
     let http =
-        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false }).unwrap();
+        build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), ..HttpSettings::default() })
+            .unwrap();
     let base = format!("{}/v1/admin", running.host.url());
     let answer =
         http.post(format!("{base}/session")).json(&json!({ "api_key": api_key })).send().await.unwrap();

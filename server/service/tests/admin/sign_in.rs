@@ -47,7 +47,7 @@ async fn world_of(organisation: &str) -> World {
     };
     let sign_in = SignInConfig { providers: vec![provider], ..SignInConfig::default() };
     let running = start_with(|config| config.sign_in = sign_in).await;
-    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), ..HttpSettings::default() };
     World { running, issuer, http: build_http(&settings).unwrap() }
 }
 

@@ -212,7 +212,7 @@ async fn what_is_not_there_or_no_model_is_refused() {
 
 /// Sends a body that the typed client would not send, and returns the refusal's code.
 async fn code_of(running: &Running, content_type: &str, body: String) -> ErrorCode {
-    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), ..HttpSettings::default() };
     let request = build_http(&settings)
         .unwrap()
         .post(format!("{}/v1/admin/tasks", running.host.url()))

@@ -42,6 +42,7 @@ async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolRespo
     let now = (app.clock)();
     let verified = device::verified_token(&app.coordinator, &message.token, now).await?;
     drop(turn);
+    signed::check_certificate(app, parts, verified.organisation_id).await?;
     app.coordinator.tenants.admit(verified.organisation_id, now)?;
     signed::take_enrolment(app, parts, &message.public_key).await?;
     device::enrol(&app.coordinator, &verified, &message.public_key, (app.clock)()).await

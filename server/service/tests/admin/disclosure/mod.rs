@@ -127,7 +127,7 @@ async fn read(running: &Running, role: Role, filled: &[&Filled], population: &Po
     let key = running.admin().create_api_key("a reader", role).await.unwrap().api_key;
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
-        http1_only: false,
+        ..Default::default()
     })
     .unwrap();
     let digest = BlobDigest::of(&model()).to_string();

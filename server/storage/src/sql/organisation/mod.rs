@@ -49,6 +49,13 @@ impl SqlStorage {
         rows.iter().map(organisation_of).collect()
     }
 
+    /// Returns the name of an organisation, or `None` if there is none with this id.
+    pub async fn organisation_name(&self, id: OrganisationId) -> Result<Option<String>, StorageError> {
+        const SELECT: &str = "SELECT name FROM organisations WHERE id = $1";
+        let row = sqlx::query(SELECT).bind(id.to_string()).fetch_optional(&self.reader).await?;
+        row.map(|row| Columns::new(&row, "organisation").text("name")).transpose()
+    }
+
     /// Closes an organisation forever: revokes its API keys, tokens and clients, and ends the sessions of its people, in one
     /// transaction. A concurrent request that creates one of them either commits first, so that its result is revoked
     /// too, or fails. The data stays. Closing again has no effect.

@@ -90,4 +90,17 @@ class ClientOptions(
     val limits: Limits = Limits(),
     /** The storage of the client's key. By default, the key is in a file in [stateDirectory]. */
     val secrets: SecretStorage? = null,
+    /**
+     * The client's own certificate with its intermediates (PEM), for a coordinator that requires one. It comes with
+     * [clientKey].
+     */
+    val clientCertificate: ByteArray? = null,
+    /** The private key of the client's own certificate (PEM). */
+    val clientKey: ByteArray? = null,
+    /**
+     * Pins of the coordinator's keys (at most 8): the SHA-256 of a public key in base64, as `folkmoot doctor` prints it.
+     * The client accepts only a coordinator with one of these keys. By default, it accepts every key with a trusted
+     * certificate.
+     */
+    val pins: List<String> = emptyList(),
 )

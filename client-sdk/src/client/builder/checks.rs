@@ -1,10 +1,11 @@
+//! The limits of a client's settings.
+
 use folkmoot_protocol::limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, LONG_POLL_SECONDS_MAX};
 
-use super::ClientBuilder;
-use crate::{ClientError, Device};
+use super::{ClientBuilder, ClientError};
+use crate::Device;
 
 impl ClientBuilder {
-    /// Checks the settings against their limits.
     pub(super) fn check_limits(&self) -> Result<(), ClientError> {
         let too_long = |text: &String| text.len() > ATTRIBUTE_BYTES_MAX;
         if self.attributes.len() > ATTRIBUTES_MAX {
@@ -30,6 +31,12 @@ impl ClientBuilder {
                 "a private attribute's name or value has more than {ATTRIBUTE_BYTES_MAX} bytes; shorten it"
             );
             return Err(ClientError::Builder(text));
+        }
+        let settings = &self.settings;
+        if self.http.is_some() && (settings.client_certificate.is_some() || !settings.pins.is_empty()) {
+            let text = "shared connections have a TLS configuration of their own; give the client certificate and the pins to \
+                        `build_http`, not to the client";
+            return Err(ClientError::Builder(text.into()));
         }
         self.traffic_limits.validate().map_err(ClientError::Builder)?;
         self.budget.validate().map_err(ClientError::Builder)?;
@@ -62,6 +69,17 @@ fn lacking(device: &Device, has_gpu: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{HttpSettings, build_http};
+
+    #[test]
+    fn shared_connections_have_their_own_pins() {
+        let http = build_http(&HttpSettings::default()).unwrap();
+        let builder = || ClientBuilder::new("https://localhost".into()).http(http.clone());
+        let refused = |builder: ClientBuilder| matches!(builder.build(), Err(ClientError::Builder(text)) if text.contains("build_http"));
+        assert!(refused(builder().pins(vec!["a".repeat(44)])));
+        assert!(refused(builder().client_certificate("a", "b")));
+        assert!(!refused(builder()));
+    }
 
     #[test]
     fn a_slim_build_refuses_a_gpu_and_says_what_to_do() {
