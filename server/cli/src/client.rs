@@ -1,13 +1,14 @@
 mod events;
 mod examples;
-
-use std::path::PathBuf;
+mod install;
 
 use folkmoot_client::{Budget, Client, ClientError, Device, TrafficLimits};
 use folkmoot_protocol::{ErrorCode, messages::ProtectionLevel};
 use folkmoot_telemetry::{LogConfig, LogFormat, init_log};
 use folkmoot_terminal::stop_signal;
 use serde::Serialize;
+
+pub(super) use install::InstallArgs;
 
 use super::{
     CliError,
@@ -18,31 +19,10 @@ use super::{
 /// The flags of `folkmoot client`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The URL of the coordinator, for example https://coordinator.example:8443.
-    #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
-    coordinator: String,
-    /// The root certificate to trust (the coordinator's ca.pem). By default, the system's root certificates are
-    /// trusted.
-    #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
-    ca: Option<PathBuf>,
-    /// The client's own certificate with its intermediates, as PEM, for a coordinator that requires one.
-    #[arg(long, value_name = "FILE", requires = "client_key")]
-    client_certificate: Option<PathBuf>,
-    /// The private key of the client's own certificate, as PEM.
-    #[arg(long, value_name = "FILE", requires = "client_certificate")]
-    client_key: Option<PathBuf>,
-    /// Connect only to a coordinator with this key: the SHA-256 of its public key in base64, as `folkmoot doctor` prints it.
-    /// Can be repeated: each pin may match.
-    #[arg(long = "pin", value_name = "PIN")]
-    pins: Vec<String>,
-    /// The enrolment token. It is needed only for the first start.
-    #[arg(long, env = "FOLKMOOT_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-    token: Option<String>,
+    #[command(flatten)]
+    install: InstallArgs,
     #[command(flatten)]
     examples: ExamplesArgs,
-    /// The folder for the client's key, session and downloads.
-    #[arg(long, value_name = "DIR")]
-    state: PathBuf,
     /// An attribute that the client reports to the coordinator, for eligibility rules. Can be repeated.
     #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
     attributes: Vec<(String, String)>,
@@ -75,9 +55,6 @@ pub struct Args {
     /// central noise.
     #[arg(long, value_name = "none|central|distributed|local")]
     protection_min: Option<ProtectionLevel>,
-    /// Decline tasks that no endorsement with this Ed25519 public key covers. Can be repeated: each key may endorse.
-    #[arg(long = "endorsement-key", value_name = "KEY")]
-    endorsement_keys: Vec<String>,
     /// The maximum number of bytes to send and receive per day (UTC). The client declines an assignment that would
     /// exceed the limit, and checks in again the next day.
     #[arg(long, value_name = "BYTES")]
@@ -121,28 +98,17 @@ fn build(args: Args) -> Result<Client, CliError> {
     let budget = budget(&args);
     let examples = examples::source(&args.examples)?;
     let out = args.output;
-    let mut builder = Client::builder(args.coordinator)
-        .state_directory(args.state)
+    let mut builder = args
+        .install
+        .builder()?
         .example_source(examples)
         .device(args.device)
         .budget(budget)
-        .endorsement_keys(args.endorsement_keys)
-        .pins(args.pins)
         .traffic_limits(TrafficLimits {
             bytes_per_day: args.bytes_per_day,
             bytes_per_second: args.bytes_per_second,
         })
         .on_event(move |event| events::show(out, &event));
-    let read = |path: PathBuf| std::fs::read(&path).map_err(CliError::read(&path));
-    if let Some(path) = args.ca {
-        builder = builder.certificate(read(path)?);
-    }
-    if let (Some(certificate), Some(key)) = (args.client_certificate, args.client_key) {
-        builder = builder.client_certificate(read(certificate)?, read(key)?);
-    }
-    if let Some(token) = args.token {
-        builder = builder.enrolment_token(token);
-    }
     for (name, value) in args.attributes {
         builder = builder.attribute(name, value);
     }

@@ -1,34 +1,24 @@
 use std::path::PathBuf;
 
-use folkmoot_client::{Client, ClientError, engine::Examples};
+use folkmoot_client::{ClientError, engine::Examples};
 use folkmoot_protocol::{ChannelName, TaskId};
 use serde::Serialize;
 
-use crate::{CliError, client::explained, output::OutputArgs, replace};
+use crate::{
+    CliError,
+    client::{InstallArgs, explained},
+    output::OutputArgs,
+    replace,
+};
 
 /// The flags of `folkmoot rollout fetch`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The URL of the coordinator, for example https://coordinator.example:8443.
-    #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
-    coordinator: String,
-    /// The root certificate to trust (the coordinator's ca.pem). By default, the system's root certificates are
-    /// trusted.
-    #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
-    ca: Option<PathBuf>,
-    /// The enrolment token. It is needed only if the folder has no enrolment yet.
-    #[arg(long, env = "FOLKMOOT_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-    token: Option<String>,
-    /// The folder of the client. No other client may use it at the same time.
-    #[arg(long, value_name = "DIR")]
-    state: PathBuf,
+    #[command(flatten)]
+    install: InstallArgs,
     /// The channel of the device.
     #[arg(long, value_name = "NAME", default_value_t = ChannelName::default())]
     channel: ChannelName,
-    /// Accept only models of tasks that an endorsement with this Ed25519 public key covers. Can be repeated: each key may
-    /// endorse.
-    #[arg(long = "endorsement-key", value_name = "KEY")]
-    endorsement_keys: Vec<String>,
     /// The ONNX file to write.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -51,17 +41,7 @@ struct Fetched {
 /// Fails if no model is rolled out to the device, the model cannot be used, the coordinator cannot be reached or refuses, or
 /// the file cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let mut builder = Client::builder(args.coordinator)
-        .state_directory(args.state)
-        .examples(Examples::none())
-        .endorsement_keys(args.endorsement_keys)
-        .channel(args.channel.clone());
-    if let Some(path) = args.ca {
-        builder = builder.certificate(std::fs::read(&path).map_err(CliError::read(&path))?);
-    }
-    if let Some(token) = args.token {
-        builder = builder.enrolment_token(token);
-    }
+    let builder = args.install.builder()?.examples(Examples::none()).channel(args.channel.clone());
     let client = builder.build().map_err(explained)?;
     let updated = client.update_model().await.map_err(explained)?;
     let newest = client.models().newest().map_err(ClientError::from).map_err(explained)?;
