@@ -28,15 +28,13 @@ impl Update {
             return Err("only the CPU can accumulate the gradients of several batches");
         }
         if rule.optimizer.needs_whole_tensors() {
-            return Err(
-                "only the CPU has the optimizers muon and adafactor, which need whole tensors, and newton, which needs other gradients",
-            );
+            return Err("only the CPU has the optimizers muon, adafactor and newton");
         }
         if rule.sharpness_radius.is_some() {
-            return Err("only the CPU can compute the second gradient of sharpness-aware minimisation");
+            return Err("only the CPU has sharpness-aware minimisation");
         }
         if rule.has_constraints {
-            return Err("only the CPU can limit values after a step, as l1 and value_range do");
+            return Err("only the CPU has l1 and value_range");
         }
         let adjustment = AdjustmentKind {
             clipping: rule.clipping,
