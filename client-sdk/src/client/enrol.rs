@@ -68,8 +68,9 @@ impl Client {
         let response = self.transport.enrol(token).await?;
         let (id, population) = (response.client_id, response.population);
         let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
-        // The memories and personal tensors belong to the previous client identity.
+        // The memories, personal tensors and the rolled-out model belong to the previous client identity.
         self.work.forget_all_tasks()?;
+        self.models.end_rollout()?;
         self.state.save_enrolment(&enrolment)?;
         let request = self.transport.enrol_request(token);
         self.transparency_log.write(Note::enrolled(&request, &population));

@@ -5,11 +5,13 @@ use folkmoot_protocol::{
     limits::TEXT_BYTES_MAX,
     messages::{Rollout, RolloutReport},
 };
+use folkmoot_work::{NotEndorsed, Note};
 use tokio::task::spawn_blocking;
 
 use super::{Client, ClientError, fetch::fetch_missing};
 use crate::{
-    Budget, Host, ModelStore, NewestModel, Transport, endorsements::Endorsements, storage::BlobCache,
+    Budget, Host, ModelStore, NewestModel, TransparencyLog, Transport, endorsements::Endorsements,
+    storage::BlobCache,
 };
 
 /// Fetches the models that the operator rolls out to this device. Clones share their state.
@@ -22,6 +24,7 @@ pub struct Rollouts {
     budget: Budget,
     channel: ChannelName,
     host: Host,
+    log: TransparencyLog,
 }
 
 /// A model that is rolled out to this device, and that predictions use.
@@ -47,6 +50,7 @@ impl Rollouts {
             budget: client.budget.clone(),
             channel: client.channel.clone(),
             host: client.host.clone(),
+            log: client.transparency_log.clone(),
         }
     }
 
@@ -61,54 +65,58 @@ impl Rollouts {
     /// [`ClientError::Transport`] if the client is not enrolled yet, or the coordinator cannot be reached or refuses;
     /// [`ClientError::Model`] if the model cannot be used, for example because no pinned key has signed it.
     pub async fn update(&self) -> Result<Option<RolledOutModel>, ClientError> {
+        // One after the other, so that an older answer never replaces a newer one.
+        let _turn = self.models.updating.lock().await;
         let Some(rollout) = self.transport.rollout(&self.channel).await? else {
             self.models.end_rollout()?;
             return Ok(None);
         };
-        let told = self.known()?;
-        let is_new = told.is_none_or(|(known, _)| known != rollout.number);
-        if is_new {
+        let known = self.models.knows(&rollout);
+        if known.is_none() {
             self.adopt(&rollout).await?;
         }
-        if is_new || told.is_some_and(|(_, is_reported)| !is_reported) {
-            // If this fails, the next update repeats it.
-            let report = RolloutReport { number: rollout.number, failure: None };
-            match self.transport.report_rollout(&report).await {
-                Ok(()) => self.models.note_reported(),
-                Err(error) => {
-                    tracing::debug!(%error, "could not report that the rolled-out model was loaded")
-                }
-            }
-        }
         let Rollout { number, task_id, version, .. } = rollout;
-        Ok(Some(RolledOutModel { rollout: number, task_id, version, is_new }))
-    }
-
-    /// Returns the number of the rollout whose model is here, and whether the coordinator knows it.
-    fn known(&self) -> Result<Option<(u64, bool)>, ClientError> {
-        let known = self.models.rolled_out()?;
-        Ok(known.map(|(note, _)| (note.number, note.is_reported)))
+        if known != Some(true) && self.report(number, None).await {
+            self.models.note_reported(number);
+        }
+        Ok(Some(RolledOutModel { rollout: number, task_id, version, is_new: known.is_none() }))
     }
 
     async fn adopt(&self, rollout: &Rollout) -> Result<(), ClientError> {
-        let refused = match self.tried(rollout).await? {
-            Ok(_) => return Ok(()),
-            Err(refused) => refused,
-        };
-        let mut failure = refused.clone();
-        failure.truncate(failure.floor_char_boundary(TEXT_BYTES_MAX));
-        let report = RolloutReport { number: rollout.number, failure: Some(failure) };
-        if let Err(error) = self.transport.report_rollout(&report).await {
-            tracing::debug!(%error, "could not report that the rolled-out model cannot be used");
+        let number = rollout.number;
+        if let Err(refused) = self.endorsements.check_rollout(rollout, self.host.now()) {
+            // A wrong clock, or an endorsement that must be renewed, says nothing about the model.
+            if !matches!(refused, NotEndorsed::NotYetValid | NotEndorsed::Expired) {
+                self.report(number, Some(refused.to_string())).await;
+            }
+            return Err(ClientError::Model { rollout: number, reason: refused.to_string() });
         }
-        Err(ClientError::Model { rollout: rollout.number, reason: refused })
+        match self.tried(rollout).await? {
+            Ok(_) => Ok(()),
+            Err(reason) => {
+                self.report(number, Some(reason.clone())).await;
+                Err(ClientError::Model { rollout: number, reason })
+            }
+        }
+    }
+
+    /// Tells the coordinator whether this device can use a model. Returns whether the coordinator knows it now; if not, the next
+    /// update repeats it.
+    async fn report(&self, number: u64, mut failure: Option<String>) -> bool {
+        if let Some(failure) = &mut failure {
+            failure.truncate(failure.floor_char_boundary(TEXT_BYTES_MAX));
+        }
+        let report = RolloutReport { number, failure };
+        self.log.write(Note::rollout_reported(&report));
+        let sent = self.transport.report_rollout(&report).await;
+        if let Err(error) = &sent {
+            tracing::debug!(%error, number, "could not report whether the rolled-out model can be used");
+        }
+        sent.is_ok()
     }
 
     /// Fetches and tries a model. The inner error says why this device cannot use it.
     async fn tried(&self, rollout: &Rollout) -> Result<Result<Arc<NewestModel>, String>, ClientError> {
-        if let Err(error) = self.endorsements.check_rollout(rollout, self.host.now()) {
-            return Ok(Err(error.to_string()));
-        }
         let parts = [rollout.plan, rollout.model, rollout.weights];
         let bytes = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.bytes));
         let max = self.budget.model_bytes_max.min(self.blobs.bytes_max());
@@ -116,7 +124,10 @@ impl Rollouts {
             return Ok(Err(format!("the model has {bytes} bytes, and this device keeps at most {max}")));
         }
         for part in parts {
-            fetch_missing(&self.transport, self.blobs.clone(), &self.host, part, &mut 0).await?;
+            let came = fetch_missing(&self.transport, self.blobs.clone(), &self.host, part, &mut 0).await?;
+            if came > 0 {
+                self.log.write(Note::rollout_fetched(rollout, came));
+            }
         }
         let (models, rollout) = (self.models.clone(), rollout.clone());
         let tried = spawn_blocking(move || models.roll_out(&rollout)).await;

@@ -1,5 +1,5 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -14,12 +14,13 @@ use super::{
     atomic::{make_private, private, remove_if_present},
 };
 
-/// Blobs by SHA-256, with a limit in bytes. The least recently used blobs are evicted first.
+/// Blobs by SHA-256, with a limit in bytes. The least recently used blobs are evicted first, and pinned ones never.
 #[derive(Clone, Debug)]
 pub(crate) struct BlobCache {
     directory: PathBuf,
     bytes_max: u64,
     claims: Claims,
+    pinned: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 /// The partial files that are being written, and their final sizes in bytes.
@@ -48,12 +49,18 @@ impl BlobCache {
     /// Creates the directory if it does not exist.
     pub fn open(directory: &Path, bytes_max: u64) -> Result<Self, StorageError> {
         make_private(directory).map_err(|error| StorageError::at(directory, error))?;
-        Ok(Self { directory: directory.into(), bytes_max, claims: Claims::default() })
+        Ok(Self { directory: directory.into(), bytes_max, claims: Claims::default(), pinned: Arc::default() })
     }
 
     /// Returns the maximum number of bytes that the cache may hold.
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max
+    }
+
+    /// Keeps these blobs until others are pinned, whatever room is needed.
+    pub fn pin(&self, artifacts: &[Artifact]) {
+        let paths = artifacts.iter().map(|artifact| self.path(artifact.digest)).collect();
+        *self.pinned.lock().unwrap_or_else(PoisonError::into_inner) = paths;
     }
 
     /// Returns whether a file of the right size is present. Does not read the file.
@@ -100,6 +107,7 @@ impl BlobCache {
     fn make_room(&self) -> io::Result<()> {
         let claims = self.claims.lock();
         let wanted: u64 = claims.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+        let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)?.flatten() {
             if claims.contains_key(&entry.path()) {
@@ -111,7 +119,7 @@ impl BlobCache {
         }
         files.sort();
         let mut held: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-        for (_, bytes, path) in files {
+        for (_, bytes, path) in files.into_iter().filter(|(_, _, path)| !pinned.contains(path)) {
             if held.saturating_add(wanted) <= self.bytes_max {
                 break;
             }
@@ -251,5 +259,19 @@ mod tests {
         assert!(put(&cache, b"cccccccc"));
         assert!(cache.read(artifact(b"aaaaaaaa"), Timestamp(9000)).unwrap().is_some());
         assert!(cache.read(artifact(b"bbbbbbbb"), Timestamp(9000)).unwrap().is_none());
+    }
+
+    #[test]
+    fn pinned_blobs_are_never_evicted() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = BlobCache::open(directory.path(), 10).unwrap();
+        let held = |bytes: &[u8]| cache.seems_to_hold(artifact(bytes));
+        assert!(put(&cache, b"rolled"));
+        cache.pin(&[artifact(b"rolled")]);
+        assert!(put(&cache, b"one") && put(&cache, b"another"));
+        assert!(held(b"rolled") && held(b"another") && !held(b"one"));
+        cache.pin(&[]);
+        assert!(put(&cache, b"a third"));
+        assert!(!held(b"rolled") || !held(b"another"));
     }
 }

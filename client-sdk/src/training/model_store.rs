@@ -1,6 +1,9 @@
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use folkmoot_engine::{EvaluateError, ImportLimits, Model};
@@ -40,11 +43,30 @@ struct Record {
 
 /// The rollout that brought a model, and whether the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RolloutNote {
+struct RolloutNote {
     /// The rollout's number.
-    pub number: u64,
+    number: u64,
     /// True if the coordinator knows that the model was loaded.
-    pub is_reported: bool,
+    is_reported: bool,
+}
+
+impl Record {
+    fn of(rollout: &Rollout) -> Self {
+        Self {
+            version: RECORD_VERSION,
+            task_id: rollout.task_id,
+            base_version: rollout.version,
+            plan: rollout.plan,
+            model: rollout.model,
+            weights: rollout.weights,
+            weights_parts: Vec::new(),
+            rollout: Some(RolloutNote { number: rollout.number, is_reported: false }),
+        }
+    }
+
+    fn parts(&self) -> Vec<Artifact> {
+        [self.plan, self.model, self.weights].into_iter().chain(self.weights_parts.iter().copied()).collect()
+    }
 }
 
 #[derive(Default)]
@@ -58,6 +80,8 @@ struct Known {
 struct Slot {
     path: PathBuf,
     known: Arc<Mutex<Known>>,
+    /// True after the client was forgotten. Nothing is written any more.
+    is_closed: Arc<AtomicBool>,
 }
 
 /// The models on this device: the one that an operator has rolled out to it, and the one of the last assignment. Clones share
@@ -69,6 +93,8 @@ pub struct ModelStore {
     blobs: BlobCache,
     work: WorkStore,
     host: Host,
+    /// Held by the update that runs.
+    pub(crate) updating: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A model and the weights of one version, for predictions.
@@ -101,12 +127,19 @@ impl Slot {
         let bytes = read_if_present(&path)?.unwrap_or_default();
         let record = serde_json::from_slice::<Record>(&bytes).ok();
         let record = record.filter(|record| record.version == RECORD_VERSION);
-        Ok(Self { path, known: Arc::new(Mutex::new(Known { record, loaded: None })) })
+        let known = Arc::new(Mutex::new(Known { record, loaded: None }));
+        Ok(Self { path, known, is_closed: Arc::default() })
     }
 
     /// Replaces the model. If the record cannot be written, logs a warning; the model is then unknown after a restart.
     fn set(&self, record: Record, loaded: Option<Arc<NewestModel>>) {
-        let mut known = self.lock();
+        self.set_in(&mut self.lock(), record, loaded);
+    }
+
+    fn set_in(&self, known: &mut Known, record: Record, loaded: Option<Arc<NewestModel>>) {
+        if self.is_closed.load(Ordering::Acquire) {
+            return;
+        }
         let json = serde_json::to_vec(&record).expect("a record has string keys only");
         if let Err(error) = write_private(&self.path, &json) {
             tracing::warn!(%error, "could not record which model is the newest");
@@ -128,7 +161,8 @@ impl ModelStore {
         host: Host,
     ) -> Result<Self, StorageError> {
         let (assigned, rolled_out) = (Slot::open(assigned)?, Slot::open(rolled_out)?);
-        Ok(Self { assigned, rolled_out, blobs, work, host })
+        blobs.pin(&rolled_out.lock().record.as_ref().map(Record::parts).unwrap_or_default());
+        Ok(Self { assigned, rolled_out, blobs, work, host, updating: Arc::default() })
     }
 
     /// Returns the model that predictions should use: the one that an operator has rolled out to this device, or else that of
@@ -180,11 +214,15 @@ impl ModelStore {
         self.assigned.set(record, loaded);
     }
 
-    /// Returns which model is rolled out to this device, if it can be used.
-    pub(crate) fn rolled_out(&self) -> Result<Option<(RolloutNote, Arc<NewestModel>)>, StorageError> {
-        let model = self.loaded(&self.rolled_out)?;
-        let note = self.rolled_out.lock().record.as_ref().and_then(|record| record.rollout);
-        Ok(note.zip(model))
+    /// Returns whether the coordinator knows that the model of this rollout was loaded; `None` if the model is not here.
+    pub(crate) fn knows(&self, rollout: &Rollout) -> Option<bool> {
+        let known = self.rolled_out.lock();
+        let record = known.record.as_ref()?;
+        let note = record
+            .rollout
+            .filter(|_| *record == Record { rollout: record.rollout, ..Record::of(rollout) })?;
+        let is_here = record.parts().iter().all(|part| self.blobs.seems_to_hold(*part));
+        (note.number == rollout.number && is_here).then_some(note.is_reported)
     }
 
     /// Loads the blobs of a rollout and tries a prediction. If it succeeds, predictions use the model from now on; otherwise
@@ -193,16 +231,7 @@ impl ModelStore {
         &self,
         rollout: &Rollout,
     ) -> Result<Result<Arc<NewestModel>, String>, StorageError> {
-        let record = Record {
-            version: RECORD_VERSION,
-            task_id: rollout.task_id,
-            base_version: rollout.version,
-            plan: rollout.plan,
-            model: rollout.model,
-            weights: rollout.weights,
-            weights_parts: Vec::new(),
-            rollout: Some(RolloutNote { number: rollout.number, is_reported: false }),
-        };
+        let record = Record::of(rollout);
         let tried = self.load(&self.rolled_out.path, &record)?.and_then(|model| {
             if let Some(index) = model.weights.iter().position(|weight| !weight.is_finite()) {
                 return Err(format!("weight {index} is NaN or infinite"));
@@ -212,28 +241,29 @@ impl ModelStore {
             Ok(Arc::new(model))
         });
         if let Ok(model) = &tried {
+            self.blobs.pin(&record.parts());
             self.rolled_out.set(record, Some(Arc::clone(model)));
         }
         Ok(tried)
     }
 
-    /// Records that the coordinator knows that the rolled-out model was loaded.
-    pub(crate) fn note_reported(&self) {
-        let (record, loaded) = {
-            let known = self.rolled_out.lock();
-            (known.record.clone(), known.loaded.clone())
+    /// Records that the coordinator knows that the model of this rollout was loaded.
+    pub(crate) fn note_reported(&self, number: u64) {
+        let mut known = self.rolled_out.lock();
+        let (record, loaded) = (known.record.clone(), known.loaded.clone());
+        let Some(record) = record.filter(|record| record.rollout.is_some_and(|note| note.number == number))
+        else {
+            return;
         };
-        if let Some(Record { rollout: Some(note), .. }) = record.clone()
-            && let Some(record) = record
-        {
-            let rollout = Some(RolloutNote { is_reported: true, ..note });
-            self.rolled_out.set(Record { rollout, ..record }, loaded);
-        }
+        let rollout = Some(RolloutNote { number, is_reported: true });
+        self.rolled_out.set_in(&mut known, Record { rollout, ..record }, loaded);
     }
 
     /// Forgets the rolled-out model, because none is rolled out to this device any more.
     pub(crate) fn end_rollout(&self) -> Result<(), StorageError> {
-        *self.rolled_out.lock() = Known::default();
+        let mut known = self.rolled_out.lock();
+        *known = Known::default();
+        self.blobs.pin(&[]);
         remove_if_present(&self.rolled_out.path)
     }
 
@@ -244,10 +274,12 @@ impl ModelStore {
         }
     }
 
-    /// Forgets the models.
+    /// Forgets the models for good, because the client is forgotten.
     pub(crate) fn clear(&self) {
         for slot in [&self.assigned, &self.rolled_out] {
-            *slot.lock() = Known::default();
+            let mut known = slot.lock();
+            slot.is_closed.store(true, Ordering::Release);
+            *known = Known::default();
         }
     }
 

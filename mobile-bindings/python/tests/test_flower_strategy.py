@@ -121,7 +121,7 @@ def test_a_strategy_of_ones_own_sees_results_and_keeps_its_state(world):
     assert strategy.noted == [1, 2, 3, 4, 5]
     assert flower.metrics[1] == {} and 0 < flower.metrics[5]["loss"] < flower.metrics[2]["loss"]
     assert done.rounds[0]["held_out_loss"] > done.rounds[1]["held_out_loss"]
-    with pytest.raises(folkmoot.SimulationError, match="has already run a simulation.*a function that makes one"):
+    with pytest.raises(folkmoot.SimulationError, match="has already run a simulation.*a function that creates one"):
         world.simulate(aggregate=flower.aggregate, finalize=flower.finalize)
 
 
@@ -140,7 +140,7 @@ def test_mistakes_show(world):
     with pytest.raises(folkmoot.SimulationError, match="which is no strategy of Flower"):
         run(world, lambda parameters: None)
     flower = FlowerStrategy(results.FedAvg())
-    with pytest.raises(folkmoot.SimulationError, match="Give finalize=flower.finalize too"):
+    with pytest.raises(folkmoot.SimulationError, match="Also give finalize=flower.finalize"):
         world.simulate({"finalizer": {"kind": "fed_avg", "server_learning_rate": 0.5}}, aggregate=flower.aggregate)
 
     class Short(results.FedAvg):

@@ -203,7 +203,7 @@ def test_wrong_arguments_and_programs_are_refused(world, monkeypatch):
     with pytest.raises(folkmoot.SimulationError, match="gaol"):
         world.simulate({"scheduling": {"kind": "synchronous", "report_gaol": 1}}, aggregate=median)
     monkeypatch.setattr("folkmoot._functions.PROTOCOL", 2)
-    with pytest.raises(folkmoot.SimulationError, match="the version 1 of the protocol, and this package the version 2"):
+    with pytest.raises(folkmoot.SimulationError, match="version 1 of the protocol, but this package has version 2"):
         world.simulate(aggregate=median)
 
 

@@ -78,7 +78,7 @@ export class Models {
       return null;
     }
     const known = await storage.get<RolledOut>('state', ROLLED_OUT);
-    const isNew = known?.number !== rollout.number || (await blobs.missingBytes(partsOf(rollout))) > 0;
+    const isNew = known === undefined || !isSame(known, rollout) || (await blobs.missingBytes(partsOf(rollout))) > 0;
     const failure = (isNew ? await this.refusalOf(rollout) : null) ?? (await this.fetched(rollout, isNew, signal));
     if (failure !== null) {
       await this.report(rollout, failure, signal);
@@ -171,7 +171,7 @@ export class Models {
       return undefined;
     }
     const own = await this.own(record);
-    const of = `${record.plan.digest} ${record.weights.digest} ${own?.at}`;
+    const of = `${record.plan.digest} ${record.model.digest} ${record.weights.digest} ${own?.at}`;
     if (this.loaded?.of !== of) {
       const model = await this.read(record, own);
       if (model === undefined) {
@@ -203,6 +203,13 @@ export class Models {
 
 function partsOf({ plan, model, weights }: Rollout): Artifact[] {
   return [plan, model, weights];
+}
+
+/** Returns whether two rollouts give the same model. A number alone may be that of another population. */
+function isSame(one: Rollout, other: Rollout): boolean {
+  const parts = (rollout: Rollout) => partsOf(rollout).map((part) => part.digest);
+  const identity = (rollout: Rollout) => [rollout.number, rollout.task_id, rollout.version, ...parts(rollout)].join(' ');
+  return identity(one) === identity(other);
 }
 
 /** Returns whether an answer has all fields of a rollout. */

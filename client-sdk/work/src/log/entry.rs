@@ -1,6 +1,6 @@
 use folkmoot_protocol::{
     PopulationName, TaskId, Timestamp,
-    messages::{Assignment, EnrolRequest},
+    messages::{Assignment, EnrolRequest, Rollout, RolloutReport},
     secure::SecureMessage,
 };
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,19 @@ impl Note {
     pub fn prefetched(bytes: u64) -> Self {
         let detail = Some("weights, prefetched".to_owned());
         Self { bytes_received: bytes, detail, ..Self::new(LogAction::Fetched) }
+    }
+
+    /// A part of a model that is rolled out to this device arrived.
+    pub fn rollout_fetched(rollout: &Rollout, bytes: u64) -> Self {
+        let (task_id, detail) =
+            (Some(rollout.task_id), Some(format!("the model of rollout {}", rollout.number)));
+        Self { task_id, bytes_received: bytes, detail, ..Self::new(LogAction::Fetched) }
+    }
+
+    /// The client is about to report whether it can use the model of a rollout.
+    pub fn rollout_reported(report: &RolloutReport) -> Self {
+        let detail = Some(format!("whether the model of rollout {} can be used", report.number));
+        Self { bytes_sent: body_bytes(report), detail, ..Self::new(LogAction::Reported) }
     }
 
     /// A message of secure aggregation is about to leave the device. It is for other clients, or helps to unmask their

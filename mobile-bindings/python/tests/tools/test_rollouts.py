@@ -38,7 +38,7 @@ def test_a_device_uses_what_is_rolled_out_until_it_is_held(coordinator, tmp_path
             assert np.abs(client.predict(x)).max() > 0.1
             counts = [(row["number"], row["loaded"], row["failed"]) for row in admin.rollouts("lines")]
             assert counts == [(2, 1, 0), (1, 2, 0)]
-            assert admin.change_rollout("lines", 2, held=True)["held"].startswith("held by")
+            assert admin.change_rollout("lines", 2, held=True)["held"].startswith("by key")
             assert client.update_model() == folkmoot.ModelUpdate(1, task, 0, is_new=True)
             admin.change_rollout("lines", 1, held=True)
             assert client.update_model() is None

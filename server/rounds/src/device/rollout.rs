@@ -44,10 +44,14 @@ pub(super) async fn is_rolled_out(
     client: &ClientRecord,
     digest: BlobDigest,
 ) -> Result<bool, Refusal> {
-    let Ok(database) = coordinator.storage.database() else { return Ok(false) };
-    for rollout in database.rollouts_with(client.organisation_id, &client.population, digest).await? {
-        let offered = chosen(coordinator, client, &rollout.channel).await?;
-        if offered.is_some_and(|offered| offered.number == rollout.number) {
+    let (catalog, storage) = (&coordinator.catalog, &coordinator.storage);
+    let Ok(database) = storage.database() else { return Ok(false) };
+    for channel in database.rollout_channels(client.organisation_id, &client.population).await? {
+        let Some(rollout) = chosen(coordinator, client, &channel).await? else { continue };
+        let task = catalog.task(storage, rollout.task_id).await?;
+        if [task.plan, task.model].contains(&digest)
+            || catalog.version(storage, rollout.task_id, rollout.version).await?.weights == digest
+        {
             return Ok(true);
         }
     }
@@ -83,6 +87,15 @@ pub async fn report_rollout(
     }
     seen(coordinator, client, None, now).await;
     let database = coordinator.storage.database()?;
+    let population = &client.population;
+    let unknown = || {
+        let detail = format!("population {population} has no rollout {}", report.number);
+        Refusal::new(ErrorCode::ResourceUnknown, detail)
+    };
+    let found = database.rollout(client.organisation_id, population, report.number).await?;
+    if found.ok_or_else(unknown)?.held.is_some() {
+        return Ok(());
+    }
     let _turn = coordinator.tenants.turn(client.organisation_id).await;
     // Operators read the text in a line of a table.
     let plain =
@@ -92,10 +105,7 @@ pub async fn report_rollout(
     let counted =
         on_behalf_of(actor, database.report_rollout(client, report.number, failure.as_deref())).await;
     let held = counted.map_err(|error| match error {
-        StorageError::NotFound(_) => {
-            let detail = format!("population {} has no rollout {}", client.population, report.number);
-            Refusal::new(ErrorCode::ResourceUnknown, detail)
-        }
+        StorageError::NotFound(_) => unknown(),
         error => error.into(),
     })?;
     if let Some(RolloutRecord { population, number, channel, held: Some(reason), .. }) = held {

@@ -1,9 +1,8 @@
 use folkmoot_coordinator::rollout::{Reports, Share};
 use folkmoot_protocol::{ChannelName, OrganisationId, PopulationName, TaskId, Timestamp};
 
-/// The maximum number of rollouts of a channel that a device is compared with, from the newest. One of them should be for all
-/// devices.
-pub const ROLLOUTS_OFFERED_MAX: u32 = 32;
+/// The maximum number of rollouts of a channel that a device is compared with, and of channels.
+pub const ROLLOUTS_OFFERED_MAX: u32 = 1_000;
 
 /// A model version that apps should use, for a share of the devices of a channel.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,8 @@
 //! Rollouts, which only a database stores.
 
 use folkmoot_coordinator::rollout::{Reports, Share};
-use folkmoot_protocol::{BlobDigest, ChannelName};
-use folkmoot_storage::{
-    ClientRepository, ModelVersionRepository, RolloutChange, RolloutRecord, SqlStorage, Storage, StorageError,
-};
+use folkmoot_protocol::ChannelName;
+use folkmoot_storage::{ClientRepository, RolloutChange, RolloutRecord, SqlStorage, Storage, StorageError};
 
 use super::fixture::{Fixture, NOW};
 
@@ -17,6 +15,7 @@ async fn roll_out(
     database: &SqlStorage,
     fixture: &Fixture,
     channel: &ChannelName,
+    share_of_devices: Share,
 ) -> Result<RolloutRecord, StorageError> {
     let rollout = RolloutRecord {
         organisation_id: fixture.organisation_id,
@@ -25,7 +24,7 @@ async fn roll_out(
         channel: channel.clone(),
         task_id: fixture.task().await?.id,
         version: 0,
-        share: share(0.25),
+        share: share_of_devices,
         failures_max: share(0.4),
         held: None,
         reports: Reports::default(),
@@ -40,9 +39,9 @@ pub(super) async fn a_rollout_is_stored_and_changed(storage: &Storage) -> Result
     let fixture = Fixture::new(storage).await?;
     let (organisation, population) = (fixture.organisation_id, &fixture.population);
     let (stable, beta) = (ChannelName::default(), "beta".parse().expect("it is a name"));
-    let first = roll_out(database, &fixture, &stable).await?;
-    let second = roll_out(database, &fixture, &beta).await?;
-    let third = roll_out(database, &fixture, &stable).await?;
+    let first = roll_out(database, &fixture, &stable, share(0.25)).await?;
+    let second = roll_out(database, &fixture, &beta, share(0.25)).await?;
+    let third = roll_out(database, &fixture, &stable, share(0.25)).await?;
     assert_eq!([first.number, second.number, third.number], [1, 2, 3]);
     let listed = database.rollouts(organisation, population, 2, None).await?;
     assert_eq!(listed, [third.clone(), second.clone()]);
@@ -68,10 +67,16 @@ pub(super) async fn a_rollout_is_stored_and_changed(storage: &Storage) -> Result
     let missing = database.create_rollout(&RolloutRecord { version: 7, ..open.clone() }).await;
     assert!(matches!(missing, Err(StorageError::NotFound("model version"))), "{missing:?}");
 
-    let version = storage.model_version(open.task_id, 0).await?.expect("the task has begun");
-    assert!(database.rollouts_with(organisation, population, version.weights).await?.contains(&open));
-    let nothing = BlobDigest::of(b"nothing");
-    assert_eq!(database.rollouts_with(organisation, population, nothing).await?, []);
+    let channels = database.rollout_channels(organisation, population).await?;
+    assert_eq!(channels, [beta, stable.clone()]);
+    roll_out(database, &fixture, &stable, share(0.25)).await?;
+    let offered: Vec<u64> = database
+        .open_rollouts(organisation, population, &stable)
+        .await?
+        .iter()
+        .map(|rollout| rollout.number)
+        .collect();
+    assert_eq!(offered, [4, 3], "nothing is older than the rollout for all devices");
     Ok(())
 }
 
@@ -80,7 +85,7 @@ pub(super) async fn failures_of_devices_hold_a_rollout(storage: &Storage) -> Res
     let fixture = Fixture::new(storage).await?;
     let (organisation, population) = (fixture.organisation_id, &fixture.population);
     let channel = ChannelName::default();
-    let rollout = roll_out(database, &fixture, &channel).await?;
+    let rollout = roll_out(database, &fixture, &channel, Share::ALL).await?;
     let mut devices = Vec::new();
     for _ in 0..4 {
         let id = fixture.client().await?;
@@ -108,9 +113,19 @@ pub(super) async fn failures_of_devices_hold_a_rollout(storage: &Storage) -> Res
     let resume =
         RolloutChange { held: Some(None), failures_max: Some(share(0.6)), ..RolloutChange::default() };
     database.change_rollout(organisation, population, 1, &resume).await?;
+    let resumed = database.rollout(organisation, population, 1).await?.expect("it is stored");
+    assert_eq!(resumed.reports, Reports::default(), "failures that an operator has seen do not count again");
+    assert_eq!(report(1, Some("late")).await?, None);
     assert_eq!(
-        report(1, Some("late")).await?.map(|held| held.reports),
-        Some(Reports { loaded: 1, failed: 3 })
+        report(2, Some("late")).await?.map(|held| held.reports),
+        Some(Reports { loaded: 0, failed: 2 })
+    );
+    let again = RolloutChange { held: Some(Some("by somebody".into())), ..RolloutChange::default() };
+    let held = database.change_rollout(organisation, population, 1, &again).await?;
+    assert_eq!(
+        held.held.as_deref(),
+        Some("2 of 2 devices could not use the model"),
+        "the first reason stays"
     );
 
     let unknown = database.report_rollout(&devices[0], 9, None).await;
@@ -124,14 +139,21 @@ pub(super) async fn old_rollouts_take_no_reports(storage: &Storage) -> Result<()
     let channel = ChannelName::default();
     let device = storage.client(fixture.client().await?).await?.expect("it has just enrolled");
     for _ in 0..3 {
-        let rollout = roll_out(database, &fixture, &channel).await?;
+        let rollout = roll_out(database, &fixture, &channel, Share::ALL).await?;
         database.report_rollout(&device, rollout.number, None).await?;
     }
+    let of = async |number| database.rollout(fixture.organisation_id, &fixture.population, number).await;
+    database.forget_old_reports(&of(3).await?.expect("it is stored")).await?;
     database.report_rollout(&device, 1, Some("late")).await?;
     database.report_rollout(&device, 2, Some("late")).await?;
     let listed = database.rollouts(fixture.organisation_id, &fixture.population, 9, None).await?;
     let counts: Vec<(u64, u64)> =
         listed.iter().map(|rollout| (rollout.reports.loaded, rollout.reports.failed)).collect();
     assert_eq!(counts, [(1, 0), (0, 1), (1, 0)], "the counts of an old rollout stay as they are");
+    // A device that a rollout leaves out does not count.
+    let nobody = RolloutChange { share: Some(share(0.0)), ..RolloutChange::default() };
+    database.change_rollout(fixture.organisation_id, &fixture.population, 3, &nobody).await?;
+    database.report_rollout(&device, 3, Some("stranger")).await?;
+    assert_eq!(of(3).await?.map(|rollout| rollout.reports), Some(Reports { loaded: 1, failed: 0 }));
     Ok(())
 }

@@ -1,5 +1,5 @@
 use folkmoot_coordinator::rollout::{Reports, Share};
-use folkmoot_protocol::{BlobDigest, ChannelName, OrganisationId, PopulationName, Timestamp};
+use folkmoot_protocol::{ChannelName, OrganisationId, PopulationName, Timestamp};
 use sqlx::{AnyConnection, any::AnyRow};
 
 use crate::{
@@ -21,8 +21,7 @@ const REPORTED_ROLLOUTS: u64 = 2;
 const ROLLOUT: &str = "SELECT * FROM rollouts WHERE organisation_id = $1 AND population = $2 AND number = $3";
 
 impl SqlStorage {
-    /// Stores a rollout and returns it with its number. The reports of single devices about the channel's rollouts before the
-    /// last one are deleted; their counts stay.
+    /// Stores a rollout and returns it with its number.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if there is no such population or model version.
@@ -32,9 +31,6 @@ impl SqlStorage {
         const INSERT: &str = "INSERT INTO rollouts (organisation_id, population, number, channel, task_id, version, share, \
              failures_max, held, loaded, failed, last_failure, created_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, 0, 0, NULL, $9)";
-        const FORGET: &str = "DELETE FROM rollout_reports WHERE organisation_id = $1 AND population = $2 AND number IN \
-             (SELECT number FROM rollouts WHERE organisation_id = $1 AND population = $2 AND channel = $3 \
-             ORDER BY number DESC LIMIT 1000 OFFSET $4)";
         let (organisation, population) = (rollout.organisation_id.to_string(), rollout.population.as_str());
         in_transaction!(self, |connection| {
             // Two rollouts at once must not get the same number.
@@ -55,13 +51,38 @@ impl SqlStorage {
                 .bind(i64::from(rollout.failures_max.millionths()))
                 .bind(moment(rollout.created_at)?);
             query.execute(&mut *connection).await.map_err(missing("model version"))?;
-            let query = sqlx::query(FORGET).bind(&organisation).bind(population);
-            let query = query.bind(rollout.channel.as_str()).bind(integer(REPORTED_ROLLOUTS)?);
-            query.execute(&mut *connection).await?;
             let stored = RolloutRecord { number, ..rollout.clone() };
             record(connection, self.dialect, || Act::rollout_created(&stored)).await?;
             Ok(stored)
         })
+    }
+
+    /// Deletes what single devices have reported about the rollouts of a channel before the last one; the counts stay. Each
+    /// transaction deletes at most 5,000 reports, so that others can write in between.
+    ///
+    /// # Errors
+    /// Fails if the database fails.
+    pub async fn forget_old_reports(&self, rollout: &RolloutRecord) -> Result<(), StorageError> {
+        const OLD: &str = "SELECT number FROM rollouts WHERE organisation_id = $1 AND population = $2 AND channel = $3 \
+             ORDER BY number DESC LIMIT 1000 OFFSET $4";
+        const FORGET: &str = "DELETE FROM rollout_reports WHERE organisation_id = $1 AND population = $2 AND number = $3 \
+             AND client_id IN (SELECT client_id FROM rollout_reports \
+             WHERE organisation_id = $1 AND population = $2 AND number = $3 LIMIT 5000)";
+        let (organisation, population) = (rollout.organisation_id.to_string(), rollout.population.as_str());
+        let old = sqlx::query(OLD).bind(&organisation).bind(population).bind(rollout.channel.as_str());
+        for row in old.bind(integer(REPORTED_ROLLOUTS)?).fetch_all(&self.reader).await? {
+            let number = integer(Columns::new(&row, "rollout").count("number")?)?;
+            loop {
+                let deleted = in_transaction!(self, |connection| {
+                    let query = sqlx::query(FORGET).bind(&organisation).bind(population).bind(number);
+                    Ok::<_, StorageError>(query.execute(&mut *connection).await?.rows_affected())
+                })?;
+                if deleted == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Lists a population's rollouts, newest first, at most `limit`. If `before` is given, only those with a lower number.
@@ -83,7 +104,8 @@ impl SqlStorage {
         rows.iter().map(rollout_of).collect()
     }
 
-    /// Lists a channel's newest rollouts that are not held, newest first, at most [`ROLLOUTS_OFFERED_MAX`].
+    /// Lists a channel's rollouts that are not held, newest first, down to the first one for all devices, and at most
+    /// [`ROLLOUTS_OFFERED_MAX`].
     ///
     /// # Errors
     /// Fails if the database fails.
@@ -94,31 +116,28 @@ impl SqlStorage {
         channel: &ChannelName,
     ) -> Result<Vec<RolloutRecord>, StorageError> {
         const SELECT: &str = "SELECT * FROM rollouts WHERE organisation_id = $1 AND population = $2 AND channel = $3 \
-             AND held IS NULL ORDER BY number DESC LIMIT $4";
+             AND held IS NULL AND number >= COALESCE((SELECT MAX(number) FROM rollouts WHERE organisation_id = $1 \
+             AND population = $2 AND channel = $3 AND held IS NULL AND share = $5), 0) ORDER BY number DESC LIMIT $4";
         let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(population.as_str());
         let query = query.bind(channel.as_str()).bind(i64::from(ROLLOUTS_OFFERED_MAX));
+        let query = query.bind(i64::from(Share::ALL.millionths()));
         query.fetch_all(&self.reader).await?.iter().map(rollout_of).collect()
     }
 
-    /// Lists the rollouts of a population that are not held and whose model needs a blob, newest first, at most
-    /// [`ROLLOUTS_OFFERED_MAX`].
+    /// Lists the channels of a population in which a rollout is not held, by name, at most [`ROLLOUTS_OFFERED_MAX`].
     ///
     /// # Errors
     /// Fails if the database fails.
-    pub async fn rollouts_with(
+    pub async fn rollout_channels(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
-        blob: BlobDigest,
-    ) -> Result<Vec<RolloutRecord>, StorageError> {
-        const SELECT: &str = "SELECT rollouts.* FROM rollouts JOIN tasks ON tasks.id = rollouts.task_id \
-             JOIN model_versions ON model_versions.task_id = rollouts.task_id AND model_versions.number = rollouts.version \
-             WHERE rollouts.organisation_id = $1 AND rollouts.population = $2 AND held IS NULL \
-             AND (tasks.plan = $3 OR tasks.model = $3 OR model_versions.weights = $3) \
-             ORDER BY rollouts.number DESC LIMIT $4";
+    ) -> Result<Vec<ChannelName>, StorageError> {
+        const SELECT: &str = "SELECT DISTINCT channel FROM rollouts WHERE organisation_id = $1 AND population = $2 \
+             AND held IS NULL ORDER BY channel LIMIT $3";
         let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(population.as_str());
-        let query = query.bind(blob.to_string()).bind(i64::from(ROLLOUTS_OFFERED_MAX));
-        query.fetch_all(&self.reader).await?.iter().map(rollout_of).collect()
+        let rows = query.bind(i64::from(ROLLOUTS_OFFERED_MAX)).fetch_all(&self.reader).await?;
+        rows.iter().map(|row| Columns::new(row, "rollout").parsed("channel")).collect()
     }
 
     /// Finds a rollout.
@@ -152,10 +171,19 @@ impl SqlStorage {
             let query = sqlx::query(select).bind(organisation_id.to_string()).bind(population.as_str());
             let row = query.bind(integer(number)?).fetch_optional(&mut *connection).await?;
             let before = rollout_of(&row.ok_or(StorageError::NotFound("rollout"))?)?;
+            let resumes = change.held == Some(None) && before.held.is_some();
+            let held = match &change.held {
+                // The first reason says more than that somebody agrees.
+                Some(Some(reason)) => Some(before.held.clone().unwrap_or_else(|| reason.clone())),
+                Some(None) => None,
+                None => before.held.clone(),
+            };
             let after = RolloutRecord {
                 share: change.share.unwrap_or(before.share),
                 failures_max: change.failures_max.unwrap_or(before.failures_max),
-                held: change.held.clone().unwrap_or_else(|| before.held.clone()),
+                held,
+                // Failures that an operator has seen do not hold the rollout again.
+                reports: if resumes { Reports::default() } else { before.reports },
                 ..before.clone()
             };
             update(connection, &after).await?;
@@ -165,7 +193,8 @@ impl SqlStorage {
     }
 
     /// Counts what a device reports about a rollout, instead of what it reported before, and holds the rollout if too many
-    /// devices failed. Returns the rollout if this held it. A report about a rollout that is held or old changes nothing.
+    /// devices failed. Returns the rollout if this held it. A report about a rollout that is held or old, or whose share does
+    /// not include the device, changes nothing.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the device's population has no such rollout.
@@ -193,7 +222,8 @@ impl SqlStorage {
             let query = sqlx::query(NEWER).bind(&organisation).bind(population);
             let query = query.bind(rollout.channel.as_str()).bind(integer(number)?);
             let newer = Columns::new(&query.fetch_one(&mut *connection).await?, "rollout").count("newer")?;
-            if rollout.held.is_some() || newer >= REPORTED_ROLLOUTS {
+            let is_offered = rollout.share.includes(&client.population, number, client.id);
+            if !is_offered || rollout.held.is_some() || newer >= REPORTED_ROLLOUTS {
                 return Ok(None);
             }
             let query = sqlx::query(BEFORE).bind(&organisation).bind(population).bind(integer(number)?);
@@ -207,7 +237,7 @@ impl SqlStorage {
             let query = sqlx::query(PUT).bind(&organisation).bind(population).bind(integer(number)?);
             query.bind(client.id.to_string()).bind(integer(has_failed)?).execute(&mut *connection).await?;
             rollout.count(failed_before, failure);
-            let is_held_now = rollout.reports.must_hold(rollout.failures_max);
+            let is_held_now = failure.is_some() && rollout.reports.must_hold(rollout.failures_max);
             if is_held_now {
                 let Reports { loaded, failed } = rollout.reports;
                 let reported = loaded + failed;

@@ -67,7 +67,15 @@ pub async fn create_rollout(
         last_failure: None,
         created_at: (app.clock)(),
     };
-    let stored = storage.database()?.create_rollout(&rollout).await?;
+    let database = storage.database()?;
+    let stored = database.create_rollout(&rollout).await?;
+    let (database, created) = (database.clone(), stored.clone());
+    // Old reports may be many, and nobody waits for this.
+    tokio::spawn(async move {
+        if let Err(error) = database.forget_old_reports(&created).await {
+            tracing::warn!(%error, "could not delete old reports about rollouts; the next rollout repeats it");
+        }
+    });
     let RolloutRecord { population, number, channel, version, .. } = &stored;
     tracing::info!(%population, number, %channel, task = %task.id, version, by = %caller.who, "a model is rolled out");
     Ok(Json(view(stored)))
