@@ -87,9 +87,9 @@ error_codes! {
     /// The client's key was revoked.
     ClientRevoked = "client_revoked", 403, GiveUp;
     /// This coordinator requires a client certificate, and the connection has none.
-    ClientCertificateMissing = "client_certificate_missing", 401, GiveUp;
+    ClientCertificateMissing = "client_certificate_missing", 401, Retry;
     /// The client certificate has expired, was revoked, or is for another organisation than the client or its token.
-    ClientCertificateInvalid = "client_certificate_invalid", 403, GiveUp;
+    ClientCertificateInvalid = "client_certificate_invalid", 403, Retry;
     /// The enrolment token is unknown.
     EnrolmentTokenInvalid = "enrolment_token_invalid", 403, GiveUp;
     /// The enrolment token has expired.

@@ -2,7 +2,7 @@ mod member;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use folkmoot_edge::tls::Reload;
+use folkmoot_edge::tls::{Reload, TlsError};
 use folkmoot_rounds::clock::{system_chance, system_clock};
 use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_settings::{Config, TlsChoice};
@@ -98,6 +98,15 @@ enum ServeEvent<'a> {
     CertificateRefused {
         reason: String,
     },
+    /// The authority of client certificates and its revocations were reloaded, after SIGHUP or because their files
+    /// changed.
+    ClientAuthorityRead {
+        /// True if a file differs from the previous one.
+        is_new: bool,
+    },
+    ClientAuthorityRefused {
+        reason: String,
+    },
     /// The coordinator still serves, but is not ready.
     Draining {
         seconds: u64,
@@ -165,33 +174,60 @@ async fn drain(output: OutputArgs, host: &Host, seconds: u64) -> Result<(), CliE
     Ok(())
 }
 
-/// Reloads the certificate when it may have changed, and prints the result. Returns only if stdout cannot be written.
+/// Reloads the certificate and the authority of clients when they may have changed, and prints the results. Returns only
+/// if stdout cannot be written.
 async fn keep_certificate(output: OutputArgs, host: &Host, mut hangups: Hangups) -> Result<(), CliError> {
     let mut interval = tokio::time::interval(CERTIFICATE_INTERVAL);
     // Skip the first tick, which is immediate: the certificate has just been read.
     interval.tick().await;
-    let mut refused = None;
+    let [mut refused, mut refused_clients] = [None, None];
     loop {
         let is_asked = tokio::select! {
             () = hangups.next() => true,
             _ = interval.tick() => false,
         };
-        match host.reload_certificate() {
-            Ok(Some(Reload::Exchanged)) => {
-                refused = None;
-                show(output, &ServeEvent::CertificateRead { is_new: true })?;
+        let result = host.reload_certificate().map(|reload| reload.unwrap_or(Reload::Same));
+        match to_print(result, is_asked, &mut refused) {
+            Some(Ok(is_new)) => show(output, &ServeEvent::CertificateRead { is_new })?,
+            Some(Err(reason)) => {
+                tracing::warn!(reason, "cannot reload the certificate; the previous one stays in use");
+                show(output, &ServeEvent::CertificateRefused { reason })?;
             }
-            Ok(_) if is_asked => show(output, &ServeEvent::CertificateRead { is_new: false })?,
-            Ok(_) => refused = None,
-            Err(error) => {
-                let reason = error.to_string();
-                // Report the same error once, not every minute.
-                if is_asked || refused.as_ref() != Some(&reason) {
-                    show(output, &ServeEvent::CertificateRefused { reason: reason.clone() })?;
-                    tracing::warn!(%error, "cannot reload the certificate; the previous one stays in use");
-                }
-                refused = Some(reason);
+            None => {}
+        }
+        let Some(result) = host.reload_client_authority().transpose() else { continue };
+        match to_print(result, is_asked, &mut refused_clients) {
+            Some(Ok(is_new)) => show(output, &ServeEvent::ClientAuthorityRead { is_new })?,
+            Some(Err(reason)) => {
+                tracing::warn!(
+                    reason,
+                    "cannot reload the authority of clients and its revocations; the previous ones stay in use, so revocations \
+                     may be out of date"
+                );
+                show(output, &ServeEvent::ClientAuthorityRefused { reason })?;
             }
+            None => {}
+        }
+    }
+}
+
+/// Returns the result of a reload, if it is to be printed: whether the files are new, or the reason of a failure. The same
+/// failure is printed once, not every minute. `refused` has the previous failure.
+fn to_print(
+    result: Result<Reload, TlsError>,
+    is_asked: bool,
+    refused: &mut Option<String>,
+) -> Option<Result<bool, String>> {
+    match result {
+        Ok(reload) => {
+            *refused = None;
+            let is_new = reload == Reload::Exchanged;
+            (is_new || is_asked).then_some(Ok(is_new))
+        }
+        Err(error) => {
+            let reason = error.to_string();
+            let is_known = refused.replace(reason.clone()).is_some_and(|known| known == reason);
+            (is_asked || !is_known).then_some(Err(reason))
         }
     }
 }
@@ -247,6 +283,18 @@ fn show(output: OutputArgs, event: &ServeEvent<'_>) -> Result<(), CliError> {
         }
         ServeEvent::CertificateRefused { reason } => {
             format!("cannot reload the certificate, so the previous one stays in use: {reason}")
+        }
+        ServeEvent::ClientAuthorityRead { is_new: true } => {
+            "reloaded the authority of clients and its revocations: connections are judged by the new ones".into()
+        }
+        ServeEvent::ClientAuthorityRead { is_new: false } => {
+            "reloaded the authority of clients and its revocations: they have not changed".into()
+        }
+        ServeEvent::ClientAuthorityRefused { reason } => {
+            format!(
+                "cannot reload the authority of clients and its revocations. The previous ones stay in use, so revocations may \
+                 be out of date: {reason}"
+            )
         }
         ServeEvent::Draining { seconds } => {
             format!("draining: other coordinators take over; stopping in {seconds} s, or at the next signal")

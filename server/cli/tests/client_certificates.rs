@@ -1,12 +1,17 @@
 //! Tests of a coordinator that requires client certificates, and of a client that pins the coordinator's key.
 
-use std::{fs, path::Path, process::Output};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use folkmoot_engine::onnx::build::mlp;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 
-use crate::operator::{Serving, program};
+use crate::operator::{Serving, program, refusal_to_serve};
 
 const MADE: &str = "it can be made";
 
@@ -27,12 +32,14 @@ fn write_certificates(folder: &Path) {
     }
 }
 
-/// Runs a client until its first update is accepted, with these flags.
-fn client(folder: &Path, serving: &Serving, token: &str, flags: &[&str]) -> Output {
+/// Prepares a client that runs until its first update is accepted, with these flags.
+fn client(folder: &Path, serving: &Serving, token: &str, flags: &[&str]) -> Command {
     let coordinator = serving.url();
     let own = ["--coordinator", coordinator, "--ca", "data/ca.pem", "--token", token, "--state", "state"];
     let other = ["--data", "examples.csv", "--device", "cpu", "--rounds", "1"];
-    program(folder).arg("client").args(own).args(other).args(flags).output().expect("the binary was built")
+    let mut command = program(folder);
+    command.arg("client").args(own).args(other).args(flags);
+    command
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,13 +75,24 @@ async fn a_client_with_a_certificate_trains_with_a_coordinator_that_it_pins() {
     let pin = message("certificate_pin");
     let pin = pin.rsplit_once(": ").unwrap().1.trim_end_matches('.');
 
-    let refused = client(folder, &serving, &token, &["--pin", pin]);
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("client_certificate_missing"), "{said}");
-    assert!(said.contains("remedy: give a certificate that the operator has issued"), "{said}");
+    // A refused client says why, and tries again.
+    let mut refused =
+        client(folder, &serving, &token, &["--pin", pin]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(refused.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let reason = said.find(|line| line.contains("client_certificate_missing"));
+    assert!(reason.as_ref().is_some_and(|line| line.contains("next attempt at")), "{reason:?}");
+    refused.kill().unwrap();
+    refused.wait().unwrap();
     let certificate = ["--client-certificate", "own.pem", "--client-key", "own.key", "--pin", pin];
-    let trained = client(folder, &serving, &token, &certificate);
+    let trained = client(folder, &serving, &token, &certificate).output().unwrap();
     assert!(trained.status.success(), "{trained:?}");
     serving.stop();
+}
+
+#[test]
+fn a_committee_member_refuses_an_authority_of_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("folkmoot.toml"), "[server]\nclient_authority = \"clients.pem\"\n").unwrap();
+    let said = refusal_to_serve(folder.path(), &["--role", "committee", "--data", "member"]);
+    assert!(said.contains("remove server.client_authority"), "{said}");
 }

@@ -113,13 +113,18 @@ fn clients(config: &HostConfig, now: Timestamp) -> Finding {
 /// Judges the time in which a certificate is valid.
 fn dates(check: &'static str, file: &Path, validity: Validity, remedy: &str, now: Timestamp) -> Finding {
     let file = file.display();
+    let so = if check == CLIENTS {
+        "but the coordinator still accepts the certificates that it has issued"
+    } else {
+        "so clients refuse it"
+    };
     let Validity { from, until } = validity;
     if until < now {
-        let message = format!("{file} expired on {}, so clients refuse it.", moment(until));
+        let message = format!("{file} expired on {}, {so}.", moment(until));
         return Finding::failed(check, message, remedy);
     }
     if from > now {
-        let message = format!("{file} is valid only from {}, so clients refuse it.", moment(from));
+        let message = format!("{file} is valid only from {}, {so}.", moment(from));
         return Finding::failed(check, message, "set the machine's clock, or wait until this time");
     }
     if until < now.plus_seconds(WARNED_SECONDS) {
@@ -271,6 +276,7 @@ mod tests {
         assert_eq!(findings[5].verdict, Verdict::Ok);
         let expired = check(&config, NOW.plus_seconds(11 * 366 * DAY));
         assert_eq!(expired[5].verdict, Verdict::Failed);
+        assert!(expired[5].message.contains("the coordinator still accepts"), "{expired:?}");
 
         std::fs::write(&revocations, "no list").unwrap();
         config.client_authority.as_mut().unwrap().revocations = Some(revocations);

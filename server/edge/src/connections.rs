@@ -217,7 +217,7 @@ where
             let accepted = connections.handshakes.pass(acceptor.accept(stream, service)).await;
             let (stream, service) = accepted.inspect_err(|error| warn_of_certificate(address, error))?;
             let certificate =
-                authority.map(|live| Arc::new(ClientCertificate::new(live, stream.certificates())));
+                authority.map(|live| Arc::new(ClientCertificate::new(live, address, stream.certificates())));
             let activity = Activity::new();
             let stream = LimitedStream::new(stream, activity.clone(), connections.patience);
             let admitted = Arc::new(admitted);
@@ -228,11 +228,17 @@ where
 
 /// Logs a handshake that failed because of the client's certificate. The client gets only a TLS alert.
 fn warn_of_certificate(address: IpAddr, error: &io::Error) {
-    let reason = error.get_ref().and_then(|error| error.downcast_ref());
-    if let Some(rustls::Error::InvalidCertificate(reason)) = reason {
+    if let Some(reason) = of_certificate(error) {
         let text = format!("a client certificate from {address} was refused: {reason}");
         warn_of("client_certificates", &text);
     }
+}
+
+/// Returns the error of a handshake if the client's certificate, or a revocation list for it, caused it.
+fn of_certificate(error: &io::Error) -> Option<&rustls::Error> {
+    use rustls::Error::{InvalidCertRevocationList, InvalidCertificate};
+    let reason = error.get_ref().and_then(|error| error.downcast_ref());
+    reason.filter(|reason| matches!(reason, InvalidCertificate(_) | InvalidCertRevocationList(_)))
 }
 
 #[cfg(test)]
@@ -273,6 +279,17 @@ mod tests {
         drop((of_one, of_others));
         let open = connections.open.lock().unwrap();
         assert_eq!((open.in_all, open.of_address.len()), (0, 0));
+    }
+
+    /// Otherwise the log would not say that a revocation list keeps all clients out.
+    #[test]
+    fn a_handshake_that_fails_for_a_certificate_or_its_list_is_logged() {
+        use rustls::{CertRevocationListError, CertificateError, Error};
+        let is_logged = |error: Error| of_certificate(&io::Error::other(error)).is_some();
+        assert!(is_logged(Error::InvalidCertificate(CertificateError::Revoked)));
+        assert!(is_logged(Error::InvalidCertRevocationList(CertRevocationListError::BadSignature)));
+        assert!(!is_logged(Error::HandshakeNotComplete));
+        assert!(of_certificate(&io::ErrorKind::TimedOut.into()).is_none());
     }
 
     #[test]

@@ -264,6 +264,15 @@ impl Host {
         self.certificate.as_ref().map(|certificate| certificate.reload((self.clock)())).transpose()
     }
 
+    /// Reloads the authority of client certificates and its revocations from their files, and uses them for new and open
+    /// connections. Returns `None` if clients need no certificate.
+    ///
+    /// # Errors
+    /// Fails if the files cannot be used. The previous ones then stay in use.
+    pub fn reload_client_authority(&self) -> Result<Option<Reload>, tls::TlsError> {
+        self.certificate.as_ref().map_or(Ok(None), LiveCertificate::reload_clients)
+    }
+
     /// Starts to leave: `/readyz` answers 503, and other processes take over the tasks of this one. Requests are still
     /// served, until [`Host::stop`].
     pub fn drain(&self) {

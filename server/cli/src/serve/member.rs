@@ -48,6 +48,10 @@ pub async fn run(
             remedy,
         ));
     }
+    if config.server.client_authority.is_some() {
+        let remedy = "remove server.client_authority; a member verifies the token of its coordinator instead";
+        return Err(CliError::with_remedy("a committee member asks for no client certificates", remedy));
+    }
     init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
     let stopped = stop_signal()?;
     let now: Timestamp = system_clock()();

@@ -1,6 +1,6 @@
 //! The authority that issues client certificates.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use rustls::{
     RootCertStore,
@@ -15,7 +15,8 @@ use super::{TlsError, read, unusable};
 pub struct ClientAuthority {
     /// The authority's certificates.
     pub certificates: PathBuf,
-    /// The lists of revoked certificates (CRLs). With it, every authority in a client's chain needs its list there.
+    /// The lists of revoked certificates (CRLs). With it, every authority in a client's chain needs its list there, and
+    /// only one.
     pub revocations: Option<PathBuf>,
 }
 
@@ -37,7 +38,7 @@ impl ClientAuthority {
             let certificate = certificate.map_err(|error| refused(&error))?;
             roots.add(certificate).map_err(|error| refused(&error))?;
         }
-        let lists = self.lists(revocations)?;
+        let lists = self.lists(revocations, &roots)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         builder.with_crls(lists).allow_unauthenticated().build().map_err(|error| match error {
@@ -47,18 +48,62 @@ impl ClientAuthority {
         })
     }
 
-    fn lists(&self, bytes: &[u8]) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    fn lists(
+        &self,
+        bytes: &[u8],
+        roots: &RootCertStore,
+    ) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
         if self.revocations.is_none() {
             return Ok(Vec::new());
         }
         let lists = CertificateRevocationListDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>();
         let lists = lists.map_err(|error| self.refused_list(&error))?;
         // Without a list, nothing would be revoked.
-        if lists.is_empty() { Err(self.refused_list(&"it has no list")) } else { Ok(lists) }
+        if lists.is_empty() {
+            return Err(self.refused_list(&"it has no list"));
+        }
+        let mut issuers = HashSet::new();
+        for list in &lists {
+            let issuer = issuer(list).map_err(|error| self.refused_list(&error))?;
+            // The verifier would use only the first list of an issuer.
+            if !issuers.insert(issuer) {
+                let reason =
+                    "two of its lists have the same issuer; keep only the newest list of each authority";
+                return Err(self.refused_list(&reason));
+            }
+        }
+        if roots.roots.iter().any(|root| !issuers.contains(&*root.subject)) {
+            let reason = format!(
+                "an authority of {} has no list; add the list of each of them, with the authority's subject as its issuer",
+                self.certificates.display()
+            );
+            return Err(self.refused_list(&reason));
+        }
+        Ok(lists)
     }
 
     fn refused_list(&self, detail: &dyn ToString) -> TlsError {
         let path = self.revocations.as_deref().unwrap_or(&self.certificates);
         TlsError::Revocations { path: path.display().to_string(), detail: detail.to_string() }
     }
+}
+
+/// Returns the name of the issuer of a list, without its tag and length.
+fn issuer(list: &CertificateRevocationListDer<'_>) -> yasna::ASN1Result<Vec<u8>> {
+    yasna::parse_der(list, |reader| {
+        reader.read_sequence(|reader| {
+            let issuer = reader.next().read_sequence(|body| {
+                // The version, which every list with extensions has, and the algorithm come before the issuer.
+                for _ in 0..2 {
+                    body.next().read_der()?;
+                }
+                let issuer = body.next().read_tagged_der()?;
+                while body.read_optional(|reader| reader.read_der())?.is_some() {}
+                Ok(issuer.value().to_vec())
+            })?;
+            reader.next().read_der()?;
+            reader.next().read_der()?;
+            Ok(issuer)
+        })
+    })
 }

@@ -1,6 +1,7 @@
 //! The client certificates that connections present.
 
 use std::{
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -10,8 +11,14 @@ use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
+use yasna::{
+    ASN1Error, ASN1ErrorKind,
+    models::TaggedDerValue,
+    tags::{TAG_BMPSTRING, TAG_IA5STRING, TAG_PRINTABLESTRING, TAG_UTF8STRING},
+};
 
 use super::LiveCertificate;
+use crate::warn_of;
 
 /// The time for which an open connection's certificate is not verified again, in milliseconds.
 const TRUSTED_MILLISECONDS: u64 = 60_000;
@@ -40,6 +47,7 @@ impl Certified for TlsStream<TcpStream> {
 /// The client certificate of a connection to a coordinator that requires one.
 pub struct ClientCertificate {
     authority: LiveCertificate,
+    address: IpAddr,
     presented: Vec<CertificateDer<'static>>,
     organisations: Option<Vec<String>>,
     /// The version of the authority's files that accepted the certificate, and when.
@@ -47,10 +55,14 @@ pub struct ClientCertificate {
 }
 
 impl ClientCertificate {
-    /// Keeps the certificate that a client presented in the handshake; `presented` is empty if it has none.
-    pub(crate) fn new(authority: LiveCertificate, presented: Vec<CertificateDer<'static>>) -> Self {
+    /// Keeps the certificate that the client at `address` presented in the handshake; `presented` is empty if it has none.
+    pub(crate) fn new(
+        authority: LiveCertificate,
+        address: IpAddr,
+        presented: Vec<CertificateDer<'static>>,
+    ) -> Self {
         let organisations = presented.first().and_then(|leaf| organisations(leaf));
-        Self { authority, presented, organisations, accepted: Mutex::default() }
+        Self { authority, address, presented, organisations, accepted: Mutex::default() }
     }
 
     /// Verifies the certificate of an open connection: at its first request, after the authority's files have changed,
@@ -78,7 +90,9 @@ impl ClientCertificate {
                 None => return Err(invalid(&"the coordinator has no authority for it")),
             }
         }
-        self.organisations.as_deref().ok_or_else(|| invalid(&"its subject cannot be read"))
+        self.organisations.as_deref().ok_or_else(|| {
+            invalid(&"its subject cannot be read, or has an organisation that is not of the type UTF8String")
+        })
     }
 }
 
@@ -98,13 +112,16 @@ fn invalid(reason: &dyn ToString) -> Box<Problem> {
 /// [`ErrorCode::ClientCertificateInvalid`] if its certificate has expired or was revoked since the handshake.
 pub fn certificate_of(extensions: &Extensions, now: Timestamp) -> Result<&[String], Box<Problem>> {
     match extensions.get::<Arc<ClientCertificate>>() {
-        Some(certificate) => certificate.check(now),
+        Some(certificate) => certificate.check(now).inspect_err(|problem| {
+            let text = format!("a request from {} was refused: {}", certificate.address, problem.detail);
+            warn_of("client_certificates", &text);
+        }),
         None => Ok(&[]),
     }
 }
 
-/// Returns the organisations in the subject of a certificate, or `None` if the certificate cannot be parsed. Text in
-/// an encoding other than UTF-8 is replaced, so that it equals no name.
+/// Returns the organisations in the subject of a certificate, or `None` if the certificate or the text of one of them
+/// cannot be parsed: without that name, the certificate would be good for every organisation.
 fn organisations(certificate: &CertificateDer<'_>) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let parsed = yasna::parse_der(certificate, |reader| {
@@ -122,7 +139,8 @@ fn organisations(certificate: &CertificateDer<'_>) -> Option<Vec<String>> {
                             let kind = attribute.next().read_oid()?;
                             let value = attribute.next().read_tagged_der()?;
                             if kind.components() == &ORGANISATION {
-                                found.push(String::from_utf8_lossy(value.value()).into_owned());
+                                let unknown = || ASN1Error::new(ASN1ErrorKind::Invalid);
+                                found.push(text_of(&value).ok_or_else(unknown)?);
                             }
                             Ok(())
                         })
@@ -137,4 +155,50 @@ fn organisations(certificate: &CertificateDer<'_>) -> Option<Vec<String>> {
         })
     });
     parsed.ok().map(|()| found)
+}
+
+/// Decodes the text of a name. Returns `None` for types whose encoding is not certain, such as `TeletexString`.
+fn text_of(value: &TaggedDerValue) -> Option<String> {
+    let bytes = value.value();
+    let text = || str::from_utf8(bytes).ok().map(str::to_owned);
+    match value.tag() {
+        TAG_UTF8STRING => text(),
+        TAG_PRINTABLESTRING | TAG_IA5STRING => text().filter(|text| text.is_ascii()),
+        TAG_BMPSTRING => {
+            let (units, rest) = bytes.as_chunks::<2>();
+            let units: Vec<u16> = units.iter().copied().map(u16::from_be_bytes).collect();
+            if rest.is_empty() { String::from_utf16(&units).ok() } else { None }
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, DnValue, KeyPair};
+
+    use super::*;
+
+    /// Returns the organisations of a certificate that names this one.
+    fn named(organisation: DnValue) -> Option<Vec<String>> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::OrganizationName, organisation);
+        organisations(params.self_signed(&KeyPair::generate().unwrap()).unwrap().der())
+    }
+
+    /// Otherwise a certificate could be good for the organisation of others, or for all of them.
+    #[test]
+    fn only_text_of_a_certain_encoding_names_an_organisation() {
+        let clinic = Some(vec!["Clinic".to_owned()]);
+        assert_eq!(named(DnValue::Utf8String("Süd".into())), Some(vec!["Süd".to_owned()]));
+        assert_eq!(named(DnValue::PrintableString("Clinic".try_into().unwrap())), clinic);
+        assert_eq!(named(DnValue::Ia5String("Clinic".try_into().unwrap())), clinic);
+        assert_eq!(named(DnValue::BmpString("Süd".try_into().unwrap())), Some(vec!["Süd".to_owned()]));
+        assert_eq!(named(DnValue::TeletexString("Clinic".try_into().unwrap())), None);
+        assert_eq!(named(DnValue::UniversalString("Clinic".try_into().unwrap())), None);
+        let text = |tag, bytes: &[u8]| text_of(&TaggedDerValue::from_tag_and_bytes(tag, bytes.to_vec()));
+        assert_eq!(text(TAG_BMPSTRING, &[0, 65, 0]), None, "half a letter");
+        assert_eq!(text(TAG_UTF8STRING, &[0xff]), None);
+        assert_eq!(text(TAG_PRINTABLESTRING, "ü".as_bytes()), None);
+    }
 }

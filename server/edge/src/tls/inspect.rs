@@ -8,11 +8,7 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-use super::{
-    CertificateFiles, ClientAuthority, TlsError, has_name,
-    live::{Contents, server_config},
-    read, unusable, verified,
-};
+use super::{CertificateFiles, ClientAuthority, TlsError, has_name, live::Own, read, unusable, verified};
 
 /// The time in which certificates are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +37,7 @@ pub fn inspect(
     host_names: &[String],
     now: Timestamp,
 ) -> Result<Inspection, TlsError> {
-    server_config(files, &Contents::read(files, None)?, None, now)?;
+    Own::load(files, now)?;
     let chain = certificates(&files.chain)?;
     let lacks = |name: &&String| !chain.first().is_some_and(|leaf| has_name(leaf, name));
     Ok(Inspection {

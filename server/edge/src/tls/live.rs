@@ -6,11 +6,12 @@ use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::{NoServerSessionStorage, danger::ClientCertVerifier},
+    sign::{CertifiedKey, SingleCertAndKey},
 };
 
 use super::{CertificateFiles, ClientAuthority, TlsError, has_name, read, unusable, warn_of_its_end};
 
-/// A certificate in use, with the authority of client certificates if there is one. Both can be replaced while the
+/// A certificate in use, with the authority of client certificates if there is one. Each can be replaced while the
 /// coordinator runs.
 #[derive(Clone)]
 pub struct LiveCertificate {
@@ -20,41 +21,90 @@ pub struct LiveCertificate {
     loaded: Arc<Mutex<Loaded>>,
 }
 
-/// The files in use, as they were read.
+/// The files in use.
 struct Loaded {
-    contents: Contents,
-    /// The first certificate of the chain.
-    leaf: Option<CertificateDer<'static>>,
-    verifier: Option<Arc<dyn ClientCertVerifier>>,
-    /// The number of times that the files were replaced.
+    own: Arc<Own>,
+    clients: Option<Arc<Clients>>,
+    /// The number of times that the files of the authority were replaced.
     version: u64,
 }
 
-/// The bytes of all files.
-#[derive(PartialEq, Eq)]
-pub(super) struct Contents {
-    chain: Vec<u8>,
-    key: Vec<u8>,
-    clients: Option<[Vec<u8>; 2]>,
+/// The certificate chain and its key.
+pub(super) struct Own {
+    /// The bytes of both files.
+    bytes: [Vec<u8>; 2],
+    certified: Arc<CertifiedKey>,
 }
 
-impl Contents {
-    pub(super) fn read(
-        files: &CertificateFiles,
-        clients: Option<&ClientAuthority>,
-    ) -> Result<Self, TlsError> {
-        let clients = clients.map(ClientAuthority::read).transpose()?;
-        Ok(Self { chain: read(&files.chain)?, key: read(&files.key)?, clients })
-    }
+/// The authority of client certificates.
+struct Clients {
+    /// The bytes of both files.
+    bytes: [Vec<u8>; 2],
+    verifier: Arc<dyn ClientCertVerifier>,
 }
 
-/// The result of reloading a certificate.
+/// The result of reloading a certificate or the authority of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
     /// The files have not changed.
     Same,
-    /// New connections use the new files, and open connections are judged by the new authority of clients.
+    /// The new files are in use.
     Exchanged,
+}
+
+impl Own {
+    fn read(files: &CertificateFiles) -> Result<[Vec<u8>; 2], TlsError> {
+        Ok([read(&files.chain)?, read(&files.key)?])
+    }
+
+    fn parse(files: &CertificateFiles, bytes: [Vec<u8>; 2], now: Timestamp) -> Result<Self, TlsError> {
+        let [chain, key] = &bytes;
+        let chain = CertificateDer::pem_slice_iter(chain)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| unusable(&files.chain, error))?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| unusable(&files.key, error))?;
+        warn_of_its_end(&files.chain, &chain, now);
+        let certified = CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider())
+            .map_err(|error| unusable(&files.chain, error))?;
+        Ok(Self { certified: Arc::new(certified), bytes })
+    }
+
+    /// Reads a certificate chain and its key.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read or used, or the key does not match the certificate.
+    pub(super) fn load(files: &CertificateFiles, now: Timestamp) -> Result<Self, TlsError> {
+        Self::parse(files, Self::read(files)?, now)
+    }
+}
+
+impl Clients {
+    fn parse(authority: &ClientAuthority, bytes: [Vec<u8>; 2]) -> Result<Self, TlsError> {
+        Ok(Self { verifier: authority.verifier(&bytes)?, bytes })
+    }
+}
+
+impl Loaded {
+    /// Builds the configuration for a listener.
+    fn config(&self) -> Arc<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("ring's provider knows TLS 1.3");
+        let builder = match &self.clients {
+            Some(clients) => builder.with_client_cert_verifier(clients.verifier.clone()),
+            None => builder.with_no_client_auth(),
+        };
+        let certified = SingleCertAndKey::from(self.own.certified.clone());
+        let mut config = builder.with_cert_resolver(Arc::new(certified));
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        if self.clients.is_some() {
+            // A resumed session would keep the certificate of its first handshake, without a look at dates and
+            // revocations.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+        }
+        Arc::new(config)
+    }
 }
 
 impl LiveCertificate {
@@ -69,36 +119,58 @@ impl LiveCertificate {
         clients: Option<ClientAuthority>,
         now: Timestamp,
     ) -> Result<Self, TlsError> {
-        let contents = Contents::read(&files, clients.as_ref())?;
-        let verifier = verifier(clients.as_ref(), &contents)?;
-        let config = server_config(&files, &contents, verifier.clone(), now)?;
-        let served = RustlsConfig::from_config(Arc::new(config));
-        let loaded = Loaded { leaf: leaf(&contents), contents, verifier, version: 0 };
+        let own = Arc::new(Own::load(&files, now)?);
+        let load = |authority: &ClientAuthority| Clients::parse(authority, authority.read()?).map(Arc::new);
+        let loaded = Loaded { own, clients: clients.as_ref().map(load).transpose()?, version: 0 };
+        let served = RustlsConfig::from_config(loaded.config());
         Ok(Self { files, clients, served, loaded: Arc::new(Mutex::new(loaded)) })
     }
 
-    /// Reads the files again. Open connections keep the coordinator's certificate.
+    /// Reads the certificate chain and its key again, for new connections. Open connections keep the previous ones.
     ///
     /// # Errors
-    /// Fails if a file cannot be read or used, or the key does not match the certificate. Everything then stays as it
-    /// was.
+    /// Fails if a file cannot be read or used, or the key does not match the certificate. The previous certificate then
+    /// stays in use.
     pub fn reload(&self, now: Timestamp) -> Result<Reload, TlsError> {
-        let found = Contents::read(&self.files, self.clients.as_ref())?;
-        let mut loaded = self.lock();
-        if loaded.contents == found {
+        let bytes = Own::read(&self.files)?;
+        if self.lock().own.bytes == bytes {
             return Ok(Reload::Same);
         }
-        let verifier = verifier(self.clients.as_ref(), &found)?;
-        let config = server_config(&self.files, &found, verifier.clone(), now)?;
-        self.served.reload_from_config(Arc::new(config));
-        let version = loaded.version + 1;
-        *loaded = Loaded { leaf: leaf(&found), contents: found, verifier, version };
+        let own = Arc::new(Own::parse(&self.files, bytes, now)?);
+        self.replace(|loaded| loaded.own = own);
         Ok(Reload::Exchanged)
+    }
+
+    /// Reads the authority of clients and its revocations again, for new and open connections. Returns `None` if clients
+    /// need no certificate.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read or used. The previous authority and revocations then stay in use.
+    pub fn reload_clients(&self) -> Result<Option<Reload>, TlsError> {
+        let Some(authority) = &self.clients else { return Ok(None) };
+        let bytes = authority.read()?;
+        if self.lock().clients.as_ref().is_some_and(|clients| clients.bytes == bytes) {
+            return Ok(Some(Reload::Same));
+        }
+        let clients = Arc::new(Clients::parse(authority, bytes)?);
+        self.replace(|loaded| {
+            loaded.clients = Some(clients);
+            loaded.version += 1;
+        });
+        Ok(Some(Reload::Exchanged))
+    }
+
+    /// Changes what is loaded, and serves it.
+    fn replace(&self, change: impl FnOnce(&mut Loaded)) {
+        let mut loaded = self.lock();
+        change(&mut loaded);
+        self.served.reload_from_config(loaded.config());
     }
 
     /// Returns whether the certificate in use is for this host name or IP address.
     pub fn has_name(&self, name: &str) -> bool {
-        self.lock().leaf.as_ref().is_some_and(|leaf| has_name(leaf, name))
+        let own = self.lock().own.clone();
+        own.certified.cert.first().is_some_and(|leaf| has_name(leaf, name))
     }
 
     /// Returns the paths of the coordinator's own files.
@@ -114,7 +186,7 @@ impl LiveCertificate {
     /// Returns what verifies client certificates, with the version of its files.
     pub(super) fn verifier(&self) -> (u64, Option<Arc<dyn ClientCertVerifier>>) {
         let loaded = self.lock();
-        (loaded.version, loaded.verifier.clone())
+        (loaded.version, loaded.clients.as_ref().map(|clients| clients.verifier.clone()))
     }
 
     /// Returns the configuration for a listener.
@@ -125,47 +197,4 @@ impl LiveCertificate {
     fn lock(&self) -> MutexGuard<'_, Loaded> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn leaf(contents: &Contents) -> Option<CertificateDer<'static>> {
-    CertificateDer::pem_slice_iter(&contents.chain).next().and_then(Result::ok)
-}
-
-pub(super) fn verifier(
-    clients: Option<&ClientAuthority>,
-    contents: &Contents,
-) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
-    match (clients, &contents.clients) {
-        (Some(authority), Some(contents)) => authority.verifier(contents).map(Some),
-        _ => Ok(None),
-    }
-}
-
-pub(super) fn server_config(
-    files: &CertificateFiles,
-    contents: &Contents,
-    clients: Option<Arc<dyn ClientCertVerifier>>,
-    now: Timestamp,
-) -> Result<ServerConfig, TlsError> {
-    let chain = CertificateDer::pem_slice_iter(&contents.chain)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| unusable(&files.chain, error))?;
-    let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|error| unusable(&files.key, error))?;
-    warn_of_its_end(&files.chain, &chain, now);
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .expect("ring's provider knows TLS 1.3");
-    let wants_clients = clients.is_some();
-    let builder = match clients {
-        Some(verifier) => builder.with_client_cert_verifier(verifier),
-        None => builder.with_no_client_auth(),
-    };
-    let mut config = builder.with_single_cert(chain, key).map_err(|error| unusable(&files.chain, error))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    if wants_clients {
-        // A resumed session would keep the certificate of its first handshake, without a look at dates and revocations.
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-    }
-    Ok(config)
 }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use folkmoot_protocol::ErrorCode;
+use rcgen::{CertificateRevocationListParams, KeyIdMethod, RevokedCertParams, SerialNumber};
 
 use super::*;
 
@@ -84,6 +85,7 @@ fn a_new_certificate_is_served_after_it_is_read_again() {
     fs::copy(new.path().join(CHAIN_FILE), &files.chain).unwrap();
     assert!(live.reload(NOW).is_err());
     assert!(Arc::ptr_eq(&before, &live.served().get_inner()));
+    assert_eq!(live.reload_clients().unwrap(), None);
 
     fs::copy(new.path().join(KEY_FILE), &files.key).unwrap();
     assert_eq!(live.reload(NOW).unwrap(), Reload::Exchanged);
@@ -120,6 +122,10 @@ fn client_of(folder: &Path, organisations: &[&str]) -> (ClientAuthority, Vec<Cer
     (ClientAuthority { certificates, revocations: None }, vec![client.der().clone()])
 }
 
+fn presented_by(live: &LiveCertificate, presented: &[CertificateDer<'static>]) -> ClientCertificate {
+    ClientCertificate::new(live.clone(), [192, 0, 2, 1].into(), presented.to_vec())
+}
+
 /// Checks the certificate that a client has presented.
 fn checked(
     live: &LiveCertificate,
@@ -127,7 +133,7 @@ fn checked(
     times: &[Timestamp],
 ) -> Vec<Result<Vec<String>, ErrorCode>> {
     let mut extensions = axum::http::Extensions::new();
-    extensions.insert(Arc::new(ClientCertificate::new(live.clone(), presented.to_vec())));
+    extensions.insert(Arc::new(presented_by(live, presented)));
     let check = |now: &Timestamp| match certificate_of(&extensions, *now) {
         Ok(organisations) => Ok(organisations.to_vec()),
         Err(problem) => Err(problem.code.known().unwrap()),
@@ -155,10 +161,10 @@ fn a_client_certificate_is_judged_while_its_connection_is_open() {
 
     // Another authority takes effect on open connections.
     let mut extensions = axum::http::Extensions::new();
-    extensions.insert(Arc::new(ClientCertificate::new(live.clone(), client)));
+    extensions.insert(Arc::new(presented_by(&live, &client)));
     assert_eq!(certificate_of(&extensions, NOW).unwrap(), named);
     client_of(folder.path(), &[]);
-    assert_eq!(live.reload(NOW).unwrap(), Reload::Exchanged);
+    assert_eq!(live.reload_clients().unwrap(), Some(Reload::Exchanged));
     assert_eq!(certificate_of(&extensions, NOW).unwrap_err().code, ClientCertificateInvalid);
 }
 
@@ -182,4 +188,106 @@ fn an_empty_file_of_an_authority_or_a_list_is_refused() {
     assert!(
         matches!(load(&authority), Err(TlsError::Unusable { path, .. }) if path.ends_with("clients.pem"))
     );
+}
+
+/// An authority of clients that lists revocations.
+struct Lister(Issuer<'static, KeyPair>, String);
+
+impl Lister {
+    fn new(name: &str) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut root = CertificateParams::default();
+        root.distinguished_name = named(name);
+        root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        root.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let pem = root.self_signed(&key).unwrap().pem();
+        Self(Issuer::new(root, key), pem)
+    }
+
+    /// Issues a certificate with this serial number.
+    fn issue(&self, serial: u64) -> Vec<CertificateDer<'static>> {
+        let mut client = CertificateParams::default();
+        client.serial_number = Some(SerialNumber::from(serial));
+        vec![client.signed_by(&KeyPair::generate().unwrap(), &self.0).unwrap().der().clone()]
+    }
+
+    /// Lists these serial numbers as revoked.
+    fn list(&self, serials: &[u64]) -> String {
+        let date = rcgen::date_time_ymd(2020, 1, 1);
+        let revoked = |serial: &u64| RevokedCertParams {
+            serial_number: SerialNumber::from(*serial),
+            revocation_time: date,
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date,
+            next_update: rcgen::date_time_ymd(2029, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.0).unwrap().pem().unwrap()
+    }
+}
+
+/// Writes the certificates and the lists of an authority of clients to `folder`.
+fn write_authority(folder: &Path, certificates: &[&str], lists: &[String]) -> ClientAuthority {
+    let authority = ClientAuthority {
+        certificates: folder.join("clients.pem"),
+        revocations: Some(folder.join("clients.crl")),
+    };
+    fs::write(&authority.certificates, certificates.concat()).unwrap();
+    fs::write(folder.join("clients.crl"), lists.concat()).unwrap();
+    authority
+}
+
+/// Otherwise a mistake in one file would keep a lost device in, or an expired certificate in use.
+#[test]
+fn a_broken_key_does_not_keep_a_revocation_out_nor_a_broken_list_a_new_certificate() {
+    let [folder, new] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    for folder in [&folder, &new] {
+        ensure_authority(folder.path(), &[], NOW).unwrap();
+    }
+    let lister = Lister::new("Clinics");
+    let write = |serials| write_authority(folder.path(), &[&lister.1], &[lister.list(serials)]);
+    let files = CertificateFiles::own(folder.path());
+    let live = LiveCertificate::load(files.clone(), Some(write(&[])), NOW).unwrap();
+    let client = lister.issue(7);
+    assert_eq!(checked(&live, &client, &[NOW]), [Ok(Vec::new())]);
+
+    fs::write(&files.key, "half").unwrap();
+    write(&[7]);
+    assert!(live.reload(NOW).is_err());
+    assert_eq!(live.reload_clients().unwrap(), Some(Reload::Exchanged));
+    assert_eq!(checked(&live, &client, &[NOW]), [Err(ErrorCode::ClientCertificateInvalid)]);
+
+    let before = live.served().get_inner();
+    fs::write(folder.path().join("clients.crl"), "half").unwrap();
+    for name in [CHAIN_FILE, KEY_FILE] {
+        fs::copy(new.path().join(name), folder.path().join(name)).unwrap();
+    }
+    assert!(live.reload_clients().is_err());
+    assert_eq!(live.reload(NOW).unwrap(), Reload::Exchanged);
+    assert!(!Arc::ptr_eq(&before, &live.served().get_inner()));
+    assert_eq!(checked(&live, &client, &[NOW]), [Err(ErrorCode::ClientCertificateInvalid)]);
+}
+
+#[test]
+fn each_authority_of_clients_needs_exactly_one_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = ["Clinics", "Banks"].map(Lister::new);
+    let refused = |certificates: &[&str], lists: &[String]| {
+        let authority = write_authority(folder.path(), certificates, lists);
+        inspect_clients(&authority).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let both = [&*one.1, &*other.1];
+    assert_eq!(refused(&both, &[other.list(&[]), one.list(&[7])]), "");
+    let twice = refused(&both, &[other.list(&[]), one.list(&[]), one.list(&[7])]);
+    assert!(twice.contains("clients.crl") && twice.contains("the same issuer"), "{twice}");
+    let without = refused(&both, &[one.list(&[])]);
+    assert!(without.contains("clients.crl") && without.contains("has no list"), "{without}");
+    // A list of an intermediate authority, whose certificate is not in the file.
+    assert_eq!(refused(&both[..1], &[one.list(&[]), other.list(&[])]), "");
 }

@@ -119,6 +119,9 @@ async fn every_endpoint_of_devices_wants_a_certificate() {
         ("POST", &*secure, "application/json"),
         ("POST", &*format!("{of_assignment}/report"), "application/json"),
         ("POST", &*format!("{of_assignment}/abort"), "application/json"),
+        ("GET", "model", ""),
+        ("POST", "model/report", "application/json"),
+        ("POST", "enrol", "application/json"),
     ] {
         let url = format!("{}/v1/{path}", running.host.url());
         let mut request = http
@@ -146,11 +149,11 @@ async fn a_revoked_certificate_ends_on_open_and_on_new_connections() {
         client.set_client_id(client.enrol(&token).await.unwrap().client_id);
         check_in(client).await.unwrap();
     }
-    assert_eq!(running.host.reload_certificate().unwrap(), Some(Reload::Same));
+    assert_eq!(running.host.reload_client_authority().unwrap(), Some(Reload::Same));
 
     fs::write(&running.revocations, running.authority.revoke(&[7])).unwrap();
     check_in(&before).await.expect("the list was not read yet");
-    assert_eq!(running.host.reload_certificate().unwrap(), Some(Reload::Exchanged));
+    assert_eq!(running.host.reload_client_authority().unwrap(), Some(Reload::Exchanged));
     assert_eq!(code(check_in(&before).await), Some(ErrorCode::ClientCertificateInvalid));
     let after = running.client(1, Some(lost));
     after.set_client_id(before.client_id().unwrap());
@@ -159,7 +162,7 @@ async fn a_revoked_certificate_ends_on_open_and_on_new_connections() {
     check_in(&other).await.unwrap();
 
     fs::write(&running.revocations, "no list").unwrap();
-    let error = running.host.reload_certificate().unwrap_err().to_string();
+    let error = running.host.reload_client_authority().unwrap_err().to_string();
     assert!(error.contains("clients.crl"), "{error}");
     assert_eq!(code(check_in(&before).await), Some(ErrorCode::ClientCertificateInvalid), "the list stays");
     running.host.stop().await.unwrap();

@@ -4,6 +4,7 @@ use axum::{
     extract::State,
     http::{Request, request::Parts},
 };
+use folkmoot_edge::tls::certificate_of;
 use folkmoot_protocol::{
     ErrorCode,
     limits::ENROLMENT_BYTES_MAX,
@@ -32,6 +33,7 @@ pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Jso
 }
 
 async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolResponse, Refusal> {
+    certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
     body::check_type(&parts.headers, "application/json")?;
     let held = signed::read(app, parts, body, ENROLMENT_BYTES_MAX, &app.edge.strangers).await?;
     let message: EnrolRequest = body::json(&held)?;
