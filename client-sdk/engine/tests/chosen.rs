@@ -150,7 +150,7 @@ fn a_gpu_refuses_what_only_the_cpu_does() {
     let l1 = Some(L1 { strength: 0.1, tensors: vec!["*".into()] });
     let small_loss_selection = Some(SmallLossSelection { forget_rate: 0.1, steps: 0 });
     for (plan, why) in [
-        (TrainingPlan { l1: l1.map(Box::new), ..plan(1) }, "limit values"),
+        (TrainingPlan { l1: l1.map(Box::new), ..plan(1) }, "l1 and value_range"),
         (TrainingPlan { small_loss_selection, ..plan(1) }, "by their losses"),
     ] {
         let mut trainer = trainer(&plan, &some_digits()).unwrap();

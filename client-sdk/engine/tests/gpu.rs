@@ -225,15 +225,15 @@ fn what_only_the_cpu_does_is_refused_with_a_reason() {
         (TrainingPlan { accumulation_steps: 2, ..plan.clone() }, "accumulate the gradients"),
         (
             TrainingPlan { sharpness_aware: Some(SharpnessAware { radius: 0.05 }), ..plan.clone() },
-            "second gradient",
+            "sharpness-aware",
         ),
         (
             TrainingPlan { optimizer: whole(r#"{"muon":{"learning_rate":0.001}}"#), ..plan.clone() },
-            "whole tensors",
+            "optimizers muon",
         ),
         (
             TrainingPlan { optimizer: whole(r#"{"adafactor":{"learning_rate":0.01}}"#), ..plan },
-            "whole tensors",
+            "optimizers muon",
         ),
     ];
     for (plan, why) in plans {

@@ -31,8 +31,7 @@ impl Guest for Strategy {
     /// Keeps no state: the coordinator has the clients' losses.
     fn select(draw: Draw, clients: Vec<Client>, _state: Vec<u8>) -> Result<Selected, String> {
         let most = candidates(&draw.settings)?.max(draw.count as usize);
-        // The clients with the smallest -ln(u) / weight are a draw without replacement in proportion to the weights
-        // (Efraimidis and Spirakis 2006).
+        // The smallest of -ln(u) / weight are a draw without replacement in proportion to the weights (Efraimidis and Spirakis 2006).
         let mut drawn: Vec<(f64, u32)> = clients
             .iter()
             .zip(0..)

@@ -232,7 +232,7 @@ mod tests {
         let first = Head { entries: 1, digest: Some(BlobDigest::of(b"")) };
         for known in [second(&log(2)), first] {
             let error = verified(&rest, Some(known)).unwrap_err();
-            assert!(error.message.contains("entries 1 to 2 were removed"), "{}", error.message);
+            assert!(error.message.contains("removed entries 1 to 2"), "{}", error.message);
         }
 
         for broken in [

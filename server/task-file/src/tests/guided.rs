@@ -14,10 +14,7 @@ fn a_rule_that_learns_on_the_coordinator_tells_its_use_and_its_cost() {
         ),
         (
             "kind = \"fed_law\"\nsteps = 3",
-            [
-                "learns in 3 gradient steps on 200 examples of its own",
-                "reads all updates 7 times. Clients send",
-            ],
+            ["in 3 gradient steps on 200 examples of its own", "reads all updates 7 times. Clients send"],
         ),
         (
             "kind = \"fed_df\"\nsteps = 3",
