@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use folkmoot_protocol::{
     ChannelName, TaskId,
     limits::TEXT_BYTES_MAX,
@@ -10,8 +8,7 @@ use tokio::task::spawn_blocking;
 
 use super::{Client, ClientError, fetch::fetch_missing};
 use crate::{
-    Budget, Host, ModelStore, NewestModel, TransparencyLog, Transport, endorsements::Endorsements,
-    storage::BlobCache,
+    Budget, Host, ModelStore, TransparencyLog, Transport, endorsements::Endorsements, storage::BlobCache,
 };
 
 /// Fetches the models that the operator rolls out to this device. Clones share their state.
@@ -92,7 +89,7 @@ impl Rollouts {
             return Err(ClientError::Model { rollout: number, reason: refused.to_string() });
         }
         match self.tried(rollout).await? {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(reason) => {
                 self.report(number, Some(reason.clone())).await;
                 Err(ClientError::Model { rollout: number, reason })
@@ -116,7 +113,7 @@ impl Rollouts {
     }
 
     /// Fetches and tries a model. The inner error says why this device cannot use it.
-    async fn tried(&self, rollout: &Rollout) -> Result<Result<Arc<NewestModel>, String>, ClientError> {
+    async fn tried(&self, rollout: &Rollout) -> Result<Result<(), String>, ClientError> {
         let parts = [rollout.plan, rollout.model, rollout.weights];
         let bytes = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.bytes));
         let max = self.budget.model_bytes_max.min(self.blobs.bytes_max());

@@ -272,6 +272,6 @@ mod tests {
         assert!(held(b"rolled") && held(b"another") && !held(b"one"));
         cache.pin(&[]);
         assert!(put(&cache, b"a third"));
-        assert!(!held(b"rolled") || !held(b"another"));
+        assert!(!held(b"rolled") && !held(b"another"));
     }
 }

@@ -1,9 +1,6 @@
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use folkmoot_engine::{EvaluateError, ImportLimits, Model};
@@ -73,6 +70,8 @@ impl Record {
 struct Known {
     record: Option<Record>,
     loaded: Option<Arc<NewestModel>>,
+    /// True after the client was forgotten. Nothing is written any more.
+    is_closed: bool,
 }
 
 /// One model on this device. Clones share their state.
@@ -80,8 +79,6 @@ struct Known {
 struct Slot {
     path: PathBuf,
     known: Arc<Mutex<Known>>,
-    /// True after the client was forgotten. Nothing is written any more.
-    is_closed: Arc<AtomicBool>,
 }
 
 /// The models on this device: the one that an operator has rolled out to it, and the one of the last assignment. Clones share
@@ -127,24 +124,19 @@ impl Slot {
         let bytes = read_if_present(&path)?.unwrap_or_default();
         let record = serde_json::from_slice::<Record>(&bytes).ok();
         let record = record.filter(|record| record.version == RECORD_VERSION);
-        let known = Arc::new(Mutex::new(Known { record, loaded: None }));
-        Ok(Self { path, known, is_closed: Arc::default() })
+        Ok(Self { path, known: Arc::new(Mutex::new(Known { record, ..Known::default() })) })
     }
 
     /// Replaces the model. If the record cannot be written, logs a warning; the model is then unknown after a restart.
-    fn set(&self, record: Record, loaded: Option<Arc<NewestModel>>) {
-        self.set_in(&mut self.lock(), record, loaded);
-    }
-
-    fn set_in(&self, known: &mut Known, record: Record, loaded: Option<Arc<NewestModel>>) {
-        if self.is_closed.load(Ordering::Acquire) {
+    fn set(&self, known: &mut Known, record: Record, loaded: Option<Arc<NewestModel>>) {
+        if known.is_closed {
             return;
         }
         let json = serde_json::to_vec(&record).expect("a record has string keys only");
         if let Err(error) = write_private(&self.path, &json) {
             tracing::warn!(%error, "could not record which model is the newest");
         }
-        *known = Known { record: Some(record), loaded };
+        (known.record, known.loaded) = (Some(record), loaded);
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -197,7 +189,7 @@ impl ModelStore {
             weights_parts: assignment.weights_parts.clone(),
             rollout: None,
         };
-        let known = self.assigned.lock();
+        let mut known = self.assigned.lock();
         if known.record.as_ref() == Some(&record) {
             return;
         }
@@ -210,27 +202,23 @@ impl ModelStore {
                 weights: inputs.own_or_starting_weights().to_vec(),
             })
         });
-        drop(known);
-        self.assigned.set(record, loaded);
+        self.assigned.set(&mut known, record, loaded);
     }
 
     /// Returns whether the coordinator knows that the model of this rollout was loaded; `None` if the model is not here.
     pub(crate) fn knows(&self, rollout: &Rollout) -> Option<bool> {
         let known = self.rolled_out.lock();
         let record = known.record.as_ref()?;
-        let note = record
-            .rollout
-            .filter(|_| *record == Record { rollout: record.rollout, ..Record::of(rollout) })?;
-        let is_here = record.parts().iter().all(|part| self.blobs.seems_to_hold(*part));
-        (note.number == rollout.number && is_here).then_some(note.is_reported)
+        let is_reported = record.rollout?.is_reported;
+        let note = Some(RolloutNote { number: rollout.number, is_reported });
+        let is_same = *record == Record { rollout: note, ..Record::of(rollout) };
+        let is_here = || record.parts().iter().all(|part| self.blobs.seems_to_hold(*part));
+        (is_same && is_here()).then_some(is_reported)
     }
 
     /// Loads the blobs of a rollout and tries a prediction. If it succeeds, predictions use the model from now on; otherwise
     /// returns why it cannot be used, and keeps the model before.
-    pub(crate) fn roll_out(
-        &self,
-        rollout: &Rollout,
-    ) -> Result<Result<Arc<NewestModel>, String>, StorageError> {
+    pub(crate) fn roll_out(&self, rollout: &Rollout) -> Result<Result<(), String>, StorageError> {
         let record = Record::of(rollout);
         let tried = self.load(&self.rolled_out.path, &record)?.and_then(|model| {
             if let Some(index) = model.weights.iter().position(|weight| !weight.is_finite()) {
@@ -240,29 +228,27 @@ impl ModelStore {
             model.predict(&zeros, 1).map_err(|error| error.to_string())?;
             Ok(Arc::new(model))
         });
-        if let Ok(model) = &tried {
+        Ok(tried.map(|model| {
             self.blobs.pin(&record.parts());
-            self.rolled_out.set(record, Some(Arc::clone(model)));
-        }
-        Ok(tried)
+            self.rolled_out.set(&mut self.rolled_out.lock(), record, Some(model));
+        }))
     }
 
     /// Records that the coordinator knows that the model of this rollout was loaded.
     pub(crate) fn note_reported(&self, number: u64) {
         let mut known = self.rolled_out.lock();
         let (record, loaded) = (known.record.clone(), known.loaded.clone());
-        let Some(record) = record.filter(|record| record.rollout.is_some_and(|note| note.number == number))
-        else {
-            return;
-        };
-        let rollout = Some(RolloutNote { number, is_reported: true });
-        self.rolled_out.set_in(&mut known, Record { rollout, ..record }, loaded);
+        if let Some(record) = record.filter(|record| record.rollout.is_some_and(|note| note.number == number))
+        {
+            let rollout = Some(RolloutNote { number, is_reported: true });
+            self.rolled_out.set(&mut known, Record { rollout, ..record }, loaded);
+        }
     }
 
     /// Forgets the rolled-out model, because none is rolled out to this device any more.
     pub(crate) fn end_rollout(&self) -> Result<(), StorageError> {
         let mut known = self.rolled_out.lock();
-        *known = Known::default();
+        (known.record, known.loaded) = (None, None);
         self.blobs.pin(&[]);
         remove_if_present(&self.rolled_out.path)
     }
@@ -277,9 +263,7 @@ impl ModelStore {
     /// Forgets the models for good, because the client is forgotten.
     pub(crate) fn clear(&self) {
         for slot in [&self.assigned, &self.rolled_out] {
-            let mut known = slot.lock();
-            slot.is_closed.store(true, Ordering::Release);
-            *known = Known::default();
+            *slot.lock() = Known { is_closed: true, ..Known::default() };
         }
     }
 

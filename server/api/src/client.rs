@@ -6,6 +6,7 @@ mod endorsements;
 mod error;
 mod look;
 mod request;
+mod rollouts;
 mod session;
 mod sites;
 

@@ -30,6 +30,8 @@ pub struct Tenants {
 }
 
 struct Tenant {
+    /// The name, once somebody has asked for it.
+    name: Option<Arc<str>>,
     /// Permits for writes.
     turns: Arc<Semaphore>,
     quotas: Quotas,
@@ -45,6 +47,24 @@ impl Tenants {
     /// them at a time, but at least two, so that the next write is ready when one ends.
     pub fn new(writers: usize) -> Self {
         Self { turns: (writers / 2).max(TURNS_MIN), of: Mutex::default() }
+    }
+
+    /// Returns the name of an organisation. It never changes, so the storage is asked once.
+    ///
+    /// # Errors
+    /// Fails if the storage fails or has no such organisation.
+    pub async fn name(
+        &self,
+        storage: &Storage,
+        organisation_id: OrganisationId,
+    ) -> Result<Arc<str>, StorageError> {
+        if let Some(name) = self.with(organisation_id, |tenant| tenant.name.clone()) {
+            return Ok(name);
+        }
+        let name = storage.database()?.organisation_name(organisation_id).await?;
+        let name: Arc<str> = name.ok_or(StorageError::NotFound("organisation"))?.into();
+        self.with(organisation_id, |tenant| tenant.name = Some(name.clone()));
+        Ok(name)
     }
 
     /// Waits until a client of the organisation may write to the storage. Drop the permit after the write.
@@ -160,6 +180,7 @@ impl Tenants {
 impl Tenant {
     fn new(turns: usize) -> Self {
         Self {
+            name: None,
             turns: Arc::new(Semaphore::new(turns)),
             quotas: Quotas::default(),
             bucket: Bucket::default(),

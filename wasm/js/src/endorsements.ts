@@ -56,6 +56,9 @@ export class Endorsements {
 
   /** Throws an answer that names the reason if an assignment is not endorsed. */
   async check(assignment: Assignment): Promise<void> {
+    if (this.keys.size === 0) {
+      return;
+    }
     const kept = await this.storage.get<Pick<Assignment, 'assignment_id' | 'endorsement'>>('state', 'endorsement');
     const text = kept?.assignment_id === assignment.assignment_id ? kept.endorsement : undefined;
     const differs = (statement: Statement) => otherModel(statement, assignment) ?? otherPromises(statement, assignment);

@@ -220,7 +220,7 @@ export interface ModelUpdate {
   taskId: string;
   /** The number of the model version. */
   version: number;
-  /** Whether this update brought the model. If false, it was there already. */
+  /** True if this update brought the model, false if it was there already. */
   isNew: boolean;
 }
 

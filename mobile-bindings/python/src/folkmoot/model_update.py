@@ -18,7 +18,7 @@ class ModelUpdate:
     version: int
     """The number of the model version."""
     is_new: bool
-    """Whether this update brought the model. If false, it was there already."""
+    """True if this update brought the model, false if it was there already."""
 
     @classmethod
     def translated(cls, update: native.ModelUpdate) -> ModelUpdate:

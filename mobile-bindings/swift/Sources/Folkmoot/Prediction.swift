@@ -36,7 +36,7 @@ public struct ModelUpdate: Equatable, Sendable {
     public let taskId: String
     /// The number of the model version.
     public let version: Int
-    /// Whether this update brought the model. If false, it was there already.
+    /// True if this update brought the model, false if it was there already.
     public let isNew: Bool
 
     init(_ native: FolkmootNative.ModelUpdate) {

@@ -1,4 +1,4 @@
-use folkmoot_protocol::{ErrorCode, OrganisationId};
+use folkmoot_protocol::{ErrorCode, OrganisationId, is_control};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
@@ -16,8 +16,8 @@ pub async fn check_organisation(
     if named.is_empty() {
         return Ok(());
     }
-    let name = coordinator.storage.database()?.organisation_name(organisation).await?;
-    if named.iter().all(|named| Some(named) == name.as_ref()) {
+    let name = coordinator.tenants.name(&coordinator.storage, organisation).await?;
+    if named.iter().all(|named| **named == *name) {
         return Ok(());
     }
     // The name stays unsaid: whoever has only a token need not learn whose it is.
@@ -33,5 +33,5 @@ pub async fn check_organisation(
 fn shown(name: &str) -> String {
     const CHARACTERS_MAX: usize = 128;
     let characters = name.chars().take(CHARACTERS_MAX);
-    characters.map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter }).collect()
+    characters.map(|letter| if is_control(letter) { char::REPLACEMENT_CHARACTER } else { letter }).collect()
 }

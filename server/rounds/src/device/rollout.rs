@@ -97,7 +97,7 @@ pub async fn report_rollout(
         return Ok(());
     }
     let _turn = coordinator.tenants.turn(client.organisation_id).await;
-    // Operators read the text in a line of a table.
+    // PostgreSQL stores no NUL, and operators read the text in a line of a table.
     let plain =
         |failure: &String| failure.chars().map(|one| if is_control(one) { ' ' } else { one }).collect();
     let failure: Option<String> = report.failure.as_ref().map(plain);

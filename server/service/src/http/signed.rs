@@ -4,7 +4,7 @@ use axum::{
 };
 use folkmoot_edge::{Budget, tls::certificate_of};
 use folkmoot_protocol::{
-    ErrorCode, OrganisationId, Timestamp, UpdateDigest,
+    ErrorCode, Timestamp, UpdateDigest,
     headers::{self, AUDIENCE},
     limits::CONTROL_BYTES_MAX,
     signing::SignedParts,
@@ -89,6 +89,7 @@ pub async fn authenticate(
     parts: &Parts,
     upload: Option<(u64, u64)>,
 ) -> Result<ClientRecord, Refusal> {
+    let named = certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
     let signature = text(&parts.headers, headers::SIGNATURE).ok_or_else(|| {
         Refusal::new(
             ErrorCode::SignatureMissing,
@@ -98,18 +99,8 @@ pub async fn authenticate(
     let claimed = Claimed { parts: signed_parts(app, parts, upload)?, signature };
     let now = (app.clock)();
     let client = app.authenticator.client(&app.coordinator, &claimed, now).await?;
-    check_certificate(app, parts, client.organisation_id).await?;
+    check_organisation(&app.coordinator, client.organisation_id, named).await?;
     Ok(client)
-}
-
-/// Checks that the connection's client certificate, if one is required, is valid and of this organisation.
-pub async fn check_certificate(
-    app: &App,
-    parts: &Parts,
-    organisation: OrganisationId,
-) -> Result<(), Refusal> {
-    let named = certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
-    check_organisation(&app.coordinator, organisation, named).await
 }
 
 /// Verifies a request whose body is not read yet, and returns the body. If the coordinator cannot work now, discards the
@@ -158,7 +149,6 @@ fn signed_parts<'a>(
     parts: &'a Parts,
     upload: Option<(u64, u64)>,
 ) -> Result<SignedParts<'a>, Refusal> {
-    certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
     // Nested routers show handlers a shortened path, but the signature covers the original one.
     let original =
         parts.extensions.get::<axum::extract::OriginalUri>().map_or(&parts.uri, |original| &original.0);

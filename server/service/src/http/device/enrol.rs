@@ -33,7 +33,7 @@ pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Jso
 }
 
 async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolResponse, Refusal> {
-    certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
+    let named = certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
     body::check_type(&parts.headers, "application/json")?;
     let held = signed::read(app, parts, body, ENROLMENT_BYTES_MAX, &app.edge.strangers).await?;
     let message: EnrolRequest = body::json(&held)?;
@@ -44,7 +44,7 @@ async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolRespo
     let now = (app.clock)();
     let verified = device::verified_token(&app.coordinator, &message.token, now).await?;
     drop(turn);
-    signed::check_certificate(app, parts, verified.organisation_id).await?;
+    device::check_organisation(&app.coordinator, verified.organisation_id, named).await?;
     app.coordinator.tenants.admit(verified.organisation_id, now)?;
     signed::take_enrolment(app, parts, &message.public_key).await?;
     device::enrol(&app.coordinator, &verified, &message.public_key, (app.clock)()).await

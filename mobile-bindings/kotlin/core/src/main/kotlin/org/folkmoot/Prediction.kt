@@ -24,7 +24,7 @@ data class ModelUpdate(
     val taskId: String,
     /** The number of the model version. */
     val version: Long,
-    /** Whether this update brought the model. If false, it was there already. */
+    /** True if this update brought the model, false if it was there already. */
     val isNew: Boolean,
 )
 
