@@ -35,7 +35,7 @@ mod token_id;
 pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, KeyRotation};
 pub use assignment::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason, UpdateTraffic,
+    DropReason, HeldUpdate, PartialSumAnswer, PartialSumRecord, UpdateTraffic,
 };
 pub use audit::AuditRepository;
 pub use catalog::Catalog;

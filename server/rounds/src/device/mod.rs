@@ -7,6 +7,7 @@ mod blob;
 mod check_in;
 mod enrol;
 mod enrolment_jwt;
+mod held;
 mod organisation;
 mod report;
 mod rollout;
@@ -23,6 +24,10 @@ pub use enrol::{VerifiedToken, enrol, verified_token};
 pub use enrolment_jwt::check_keys;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
+pub use held::{
+    Admitted, Aggregator, OfAssignment, WantedSum, accept_held, admit_held, of_assignment, refuse_held,
+    rounds_that_ended, wanted_sums,
+};
 pub use organisation::check_organisation;
 pub use report::report;
 pub use rollout::{report_rollout, rollout_for};
