@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod answer;
+mod app;
+mod host;
+mod pass;
+mod router;
+mod take;
+mod upstream;
+mod work;
+
+pub use host::{EdgeHost, EdgeHostConfig, EdgeHostError};

@@ -1,0 +1,86 @@
+//! A site: an edge aggregator in front of a coordinator.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use folkmoot_edge::HttpLimits;
+use folkmoot_edge_aggregator::{EdgeHost, EdgeHostConfig};
+use folkmoot_protocol::Role;
+use folkmoot_tests::{
+    deployment::{Deployment, reserve_port},
+    keys::key,
+    raw::Endpoint,
+    task::now,
+};
+use tempfile::TempDir;
+use tokio::net::TcpSocket;
+
+/// An edge aggregator that can be stopped and started again with the same folder and port.
+pub struct Site {
+    /// The aggregator's address for clients.
+    pub endpoint: Endpoint,
+    config: EdgeHostConfig,
+    folder: TempDir,
+    host: Option<EdgeHost>,
+    _port: TcpSocket,
+}
+
+impl Site {
+    /// Starts an aggregator in front of a coordinator.
+    pub async fn of(deployment: &Deployment) -> Self {
+        let certificate = deployment.http_settings().certificate_pem;
+        Self::behind(deployment, deployment.url(), certificate).await
+    }
+
+    /// Starts an aggregator behind another one.
+    pub async fn behind_site(deployment: &Deployment, site: &Site) -> Self {
+        let certificate =
+            std::fs::read(site.folder.path().join("ca.pem")).expect("it has made its certificate");
+        let url = format!("https://{}", site.endpoint.address);
+        Self::behind(deployment, url, Some(certificate)).await
+    }
+
+    async fn behind(deployment: &Deployment, upstream: String, upstream_ca: Option<Vec<u8>>) -> Self {
+        let storage = deployment.storage().await;
+        let api_key = key(&storage, deployment.task.organisation, Role::Aggregator).await.to_string();
+        storage.close().await;
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let (reserved, port) = reserve_port().expect("a port is free");
+        let config = EdgeHostConfig {
+            data: folder.path().join("data"),
+            listen: SocketAddr::from(([127, 0, 0, 1], port)),
+            has_tls: true,
+            host_names: Vec::new(),
+            certificate: None,
+            limits: HttpLimits::default(),
+            upstream,
+            api_key,
+            upstream_ca,
+        };
+        let host = start(&config).await;
+        let certificate = host.root_certificate.clone().expect("its own authority issued its certificate");
+        std::fs::copy(&certificate, folder.path().join("ca.pem")).expect("there is room for a copy");
+        let endpoint = Endpoint::new(port, &std::fs::read(certificate).expect("it was just written"));
+        Self { endpoint, config, folder, host: Some(host), _port: reserved }
+    }
+
+    /// Stops the aggregator.
+    pub async fn stop(&mut self) {
+        self.host.take().expect("it runs").stop().await.expect("it has served");
+    }
+
+    /// Starts the aggregator again with the same folder and port.
+    pub async fn restart(&mut self) {
+        self.host = Some(start(&self.config).await);
+    }
+
+    /// Returns the folder of the updates.
+    pub fn log_folder(&self) -> PathBuf {
+        self.config.data.join("round-log")
+    }
+}
+
+async fn start(config: &EdgeHostConfig) -> EdgeHost {
+    EdgeHost::start(config.clone(), now())
+        .await
+        .expect("its folder and port are free, and the coordinator runs")
+}
