@@ -1,7 +1,7 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use folkmoot_edge::{
-    HttpLimits, Listener, ServeError, serve,
+    HttpLimits, Listener, ServeError, local_url, serve,
     tls::{CertificateFiles, LiveCertificate, TlsError},
 };
 use folkmoot_protocol::{Timestamp, secure::CommitteeKey};
@@ -85,9 +85,7 @@ impl MemberHost {
 
     /// Returns the URL at which a coordinator on this machine can reach the member.
     pub fn url(&self) -> String {
-        let ip = self.address.ip();
-        let ip = if ip.is_unspecified() { std::net::Ipv4Addr::LOCALHOST.into() } else { ip };
-        format!("{}://{}", self.scheme(), SocketAddr::new(ip, self.address.port()))
+        local_url(self.address, self.has_tls)
     }
 
     /// Returns the scheme of the member's URL.

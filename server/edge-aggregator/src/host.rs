@@ -6,7 +6,7 @@ use folkmoot_client::{
 };
 use folkmoot_combine::ingest::Ingest;
 use folkmoot_edge::{
-    HttpLimits, Listener, ServeError, serve,
+    HttpLimits, Listener, ServeError, local_url, serve,
     tls::{CertificateFiles, LiveCertificate, TlsError},
 };
 use folkmoot_protocol::Timestamp;
@@ -126,9 +126,7 @@ impl EdgeHost {
 
     /// Returns the URL at which clients on this machine can reach the aggregator.
     pub fn url(&self) -> String {
-        let ip = self.address.ip();
-        let ip = if ip.is_unspecified() { std::net::Ipv4Addr::LOCALHOST.into() } else { ip };
-        format!("{}://{}", self.scheme(), SocketAddr::new(ip, self.address.port()))
+        local_url(self.address, self.has_tls)
     }
 
     /// Returns the scheme of the aggregator's URL.

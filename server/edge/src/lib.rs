@@ -18,7 +18,7 @@ pub mod tls;
 mod turnstile;
 mod warning;
 
-pub use address::{Peer, Proxies};
+pub use address::{Peer, Proxies, local_url};
 pub use budget::{Budget, Lent};
 pub use edge::Edge;
 pub use files::raise_open_files;

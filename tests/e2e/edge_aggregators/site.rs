@@ -1,11 +1,14 @@
-//! A site: an edge aggregator in front of a coordinator.
+//! A site: an edge aggregator in front of coordinators.
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use folkmoot_client::HttpSettings;
 use folkmoot_edge::HttpLimits;
 use folkmoot_edge_aggregator::{EdgeHost, EdgeHostConfig};
-use folkmoot_protocol::Role;
+use folkmoot_protocol::{OrganisationId, Role};
+use folkmoot_storage::SqlStorage;
 use folkmoot_tests::{
+    cluster::Cluster,
     deployment::{Deployment, reserve_port},
     keys::key,
     raw::Endpoint,
@@ -28,21 +31,37 @@ impl Site {
     /// Starts an aggregator in front of a coordinator.
     pub async fn of(deployment: &Deployment) -> Self {
         let certificate = deployment.http_settings().certificate_pem;
-        Self::behind(deployment, deployment.url(), certificate).await
+        let storage = deployment.storage().await;
+        let site = Self::behind(&storage, deployment.task.organisation, deployment.url(), certificate).await;
+        storage.close().await;
+        site
+    }
+
+    /// Starts an aggregator in front of several coordinators.
+    pub async fn of_cluster(cluster: &Cluster) -> Self {
+        let certificate = cluster.http_settings().certificate_pem;
+        let storage = cluster.storage().await;
+        let site = Self::behind(&storage, cluster.task.organisation, cluster.url(), certificate).await;
+        storage.close().await;
+        site
     }
 
     /// Starts an aggregator behind another one.
     pub async fn behind_site(deployment: &Deployment, site: &Site) -> Self {
-        let certificate =
-            std::fs::read(site.folder.path().join("ca.pem")).expect("it has made its certificate");
-        let url = format!("https://{}", site.endpoint.address);
-        Self::behind(deployment, url, Some(certificate)).await
+        let storage = deployment.storage().await;
+        let certificate = site.http_settings().certificate_pem;
+        let site = Self::behind(&storage, deployment.task.organisation, site.url(), certificate).await;
+        storage.close().await;
+        site
     }
 
-    async fn behind(deployment: &Deployment, upstream: String, upstream_ca: Option<Vec<u8>>) -> Self {
-        let storage = deployment.storage().await;
-        let api_key = key(&storage, deployment.task.organisation, Role::Aggregator).await.to_string();
-        storage.close().await;
+    async fn behind(
+        storage: &SqlStorage,
+        organisation: OrganisationId,
+        upstream: String,
+        upstream_ca: Option<Vec<u8>>,
+    ) -> Self {
+        let api_key = key(storage, organisation, Role::Aggregator).await.to_string();
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let (reserved, port) = reserve_port().expect("a port is free");
         let config = EdgeHostConfig {
@@ -61,6 +80,17 @@ impl Site {
         std::fs::copy(&certificate, folder.path().join("ca.pem")).expect("there is room for a copy");
         let endpoint = Endpoint::new(port, &std::fs::read(certificate).expect("it was just written"));
         Self { endpoint, config, folder, host: Some(host), _port: reserved }
+    }
+
+    /// Returns the aggregator's URL.
+    pub fn url(&self) -> String {
+        format!("https://{}", self.endpoint.address)
+    }
+
+    /// Returns the settings with which a real client connects.
+    pub fn http_settings(&self) -> HttpSettings {
+        let certificate = std::fs::read(self.folder.path().join("ca.pem")).expect("it was copied");
+        HttpSettings { certificate_pem: Some(certificate), ..HttpSettings::default() }
     }
 
     /// Stops the aggregator.
