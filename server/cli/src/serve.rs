@@ -134,6 +134,10 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let has_folder = args.settings.data.is_some();
     let config = configured(args.settings)?;
     match args.role {
+        Role::Coordinator if args.aggregator.upstream.is_some() => {
+            let remedy = "add --role aggregator, or remove --upstream (FOLKMOOT_UPSTREAM)";
+            return Err(CliError::with_remedy("a coordinator has no upstream", remedy));
+        }
         Role::Coordinator => {}
         Role::Committee => return member::run(args.member, output, config, has_folder).await,
         Role::Aggregator => return aggregator::run(args.aggregator, output, config, has_folder).await,

@@ -36,7 +36,7 @@ pub use making::Making;
 pub use masked::Masked;
 pub use network_class::NetworkClass;
 pub use own::Own;
-pub use partial::{PartialSum, PartialSumError, SumQuestion, UpdateFactor};
+pub use partial::{PartialSum, PartialSumError, SumQuestion, SumSize, UpdateFactor};
 pub use parts::{PartCheck, PartPlaces};
 pub use private::Private;
 pub use rows::{Bases, Rows};

@@ -34,8 +34,8 @@ pub struct Making {
     pub round_id: RoundId,
     /// The updates to combine, ordered by assignment id.
     pub accepted: Vec<AcceptedUpdate>,
-    /// The sums of the updates that edge aggregators hold.
-    pub partial: Vec<PartialSum>,
+    /// The sum of the updates that edge aggregators hold; `None` if they hold none.
+    pub partial: Option<PartialSum>,
     /// For each update in `accepted`, the factor that discounts its weight for staleness; 1 for a fresh update.
     pub attenuations: Vec<f64>,
     /// The newest weights: float32, little-endian.
@@ -80,7 +80,7 @@ impl Making {
             let unmasked = masked.sum(
                 ingest,
                 self.round_id,
-                (&self.accepted, &self.partial),
+                (&self.accepted, self.partial.as_ref()),
                 (self.description.grid, parameter_count),
             )?;
             metrics = Some(unmasked.metrics);
@@ -187,11 +187,9 @@ impl Making {
             ingest.forget_sum(self.round_id);
             return Err(error.into());
         }
-        if self.partial.is_empty() {
-            return Ok((sum, divisor));
-        }
+        let Some(partial) = &self.partial else { return Ok((sum, divisor)) };
         let mut values = sum.values();
-        self.partial.iter().for_each(|partial| partial.add_to(&mut values));
+        partial.add_to(&mut values);
         Ok((Arc::new(RoundSum::of_values(self.round_id, self.description.grid, &values)), divisor))
     }
 

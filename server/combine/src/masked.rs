@@ -35,15 +35,16 @@ impl Masked {
         &self,
         ingest: &Ingest,
         round: RoundId,
-        (accepted, partial): (&[AcceptedUpdate], &[PartialSum]),
+        (accepted, partial): (&[AcceptedUpdate], Option<&PartialSum>),
         (grid, parameter_count): (ValueGrid, usize),
     ) -> Result<Unmasked, MakeError> {
         let here = accepted.iter().filter(|update| update.held.is_none());
         let here: Vec<_> = here.map(|update| update.assignment_id).collect();
-        let partial: Vec<_> = partial.iter().filter_map(PartialSum::masked).collect();
         let shape = (self.ring, parameter_count);
         let mut sum = masked_sum(ingest.log(), round, &here, shape)?;
-        partial.into_iter().for_each(|one| sum.add(one));
+        if let Some(partial) = partial.and_then(PartialSum::masked) {
+            sum.add(partial);
+        }
         let sum = sum.unmasked(self.ring, &self.removal);
         let (found, updates) = (sum.extras.weight, accepted.len() as u64);
         let (least, most) = (updates, updates.saturating_mul(grid.weight_max));

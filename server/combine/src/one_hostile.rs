@@ -122,7 +122,7 @@ impl Arrived {
             description: self.description.clone(),
             round_id: Self::round(),
             attenuations: vec![1.0; accepted.len()],
-            partial: Vec::new(),
+            partial: None,
             accepted,
             newest: Bytes::from(newest),
             bases: Bases::default(),

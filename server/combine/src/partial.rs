@@ -47,6 +47,40 @@ impl UpdateFactor {
     }
 }
 
+/// The size of a plain sum, in steps of the grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SumSize {
+    /// The largest magnitude of its values.
+    pub peak: f64,
+    /// Its L2 norm.
+    pub norm: f64,
+}
+
+impl SumSize {
+    /// Measures an encoded sum of `values` values, without a copy. A masked sum has no size, because its values are uniform.
+    ///
+    /// # Errors
+    /// [`PartialSumError`] if the bytes are not such a sum.
+    pub fn of(bytes: &[u8], values: usize, is_masked: bool) -> Result<Self, PartialSumError> {
+        let words = words_of(bytes, values, is_masked)?;
+        if is_masked {
+            return Ok(Self::default());
+        }
+        let magnitudes = || words.iter().map(|word| i64::from_le_bytes(*word).unsigned_abs() as f64);
+        let peak = magnitudes().fold(0.0, f64::max);
+        Ok(Self { peak, norm: magnitudes().map(|value| value * value).sum::<f64>().sqrt() })
+    }
+}
+
+/// Returns the integers of an encoded sum.
+fn words_of(bytes: &[u8], values: usize, is_masked: bool) -> Result<&[[u8; 8]], PartialSumError> {
+    let kind = if is_masked { MASKED } else { PLAIN };
+    let words = bytes.strip_prefix(&kind).filter(|_| bytes.len() == PartialSum::bytes(values, is_masked));
+    let wrong =
+        || PartialSumError { bytes: bytes.len(), kind: if is_masked { "masked" } else { "plain" }, values };
+    Ok(words.ok_or_else(wrong)?.as_chunks::<8>().0)
+}
+
 /// Bytes that are not a sum of the expected kind and length.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -88,14 +122,7 @@ impl PartialSum {
     /// # Errors
     /// [`PartialSumError`] if the kind or the length is another one.
     pub fn decode(bytes: &[u8], values: usize, is_masked: bool) -> Result<Self, PartialSumError> {
-        let kind = if is_masked { MASKED } else { PLAIN };
-        let words = bytes.strip_prefix(&kind).filter(|_| bytes.len() == Self::bytes(values, is_masked));
-        let words = words.ok_or(PartialSumError {
-            bytes: bytes.len(),
-            kind: if is_masked { "masked" } else { "plain" },
-            values,
-        })?;
-        let (words, _) = words.as_chunks::<8>();
+        let words = words_of(bytes, values, is_masked)?;
         if !is_masked {
             return Ok(Self::Plain(words.iter().map(|word| i64::from_le_bytes(*word)).collect()));
         }
@@ -106,11 +133,12 @@ impl PartialSum {
         Ok(Self::Masked(sums))
     }
 
-    /// Returns the largest magnitude of the values of a plain sum; 0 for a masked sum, whose values are uniform.
-    pub fn peak(&self) -> u64 {
-        match self {
-            Self::Plain(values) => values.iter().map(|value| value.unsigned_abs()).max().unwrap_or_default(),
-            Self::Masked(_) => 0,
+    /// Adds another sum of the same kind and length.
+    pub fn add(&mut self, more: &Self) {
+        match (self, more) {
+            (Self::Plain(values), more) => more.add_to(values),
+            (Self::Masked(sums), Self::Masked(more)) => sums.add(more),
+            (Self::Masked(_), Self::Plain(_)) => {}
         }
     }
 
@@ -140,7 +168,12 @@ mod tests {
         let masked = PartialSum::Masked(RingSums { values: vec![u64::MAX, 7], extras: [3; EXTRAS] });
         assert_eq!(PartialSum::decode(&plain.encode(), 3, false).unwrap(), plain);
         assert_eq!(PartialSum::decode(&masked.encode(), 2, true).unwrap(), masked);
-        assert_eq!(plain.peak(), 1 << 63);
+        let size = SumSize::of(&PartialSum::Plain(vec![3, -4]).encode(), 2, false).unwrap();
+        assert_eq!(size, SumSize { peak: 4.0, norm: 5.0 });
+        assert_eq!(SumSize::of(&masked.encode(), 2, true).unwrap(), SumSize::default());
+        let mut sum = PartialSum::Plain(vec![1, i64::MAX]);
+        sum.add(&PartialSum::Plain(vec![2, 1]));
+        assert_eq!(sum, PartialSum::Plain(vec![3, i64::MIN]), "sums wrap around, as those of updates do");
     }
 
     #[test]

@@ -5,8 +5,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use folkmoot_api::AdminError;
+use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_combine::refusal::Refusal;
+use folkmoot_edge::warn_of;
 use folkmoot_protocol::{ErrorCode, Problem};
 
 /// The time, in milliseconds, after which a client repeats a request that did not reach the coordinator.
@@ -60,7 +61,17 @@ pub fn is_of_key(problem: &Problem) -> bool {
 
 /// Tells a client to come again, because the coordinator does not serve this aggregator. The log has the reason.
 pub fn unreachable(error: &dyn std::error::Error) -> Refused {
-    tracing::warn!(%error, "a request was refused, because the coordinator does not serve this aggregator");
-    let detail = "the coordinator cannot be reached from here; repeat the request";
+    let reason = with_causes(error);
+    warn_of(
+        "upstream",
+        &format!("requests are refused, because the coordinator does not serve this aggregator: {reason}"),
+    );
+    let detail = "this aggregator cannot use its coordinator now; repeat the request";
+    Refusal::new(ErrorCode::Overloaded, detail).retry_after(UNREACHABLE_MILLISECONDS).into()
+}
+
+/// Tells a client to come again, because this aggregator stops.
+pub fn stopping() -> Refused {
+    let detail = "this aggregator stops; repeat the request";
     Refusal::new(ErrorCode::Overloaded, detail).retry_after(UNREACHABLE_MILLISECONDS).into()
 }

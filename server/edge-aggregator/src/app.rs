@@ -3,6 +3,7 @@ use std::sync::Arc;
 use folkmoot_combine::ingest::Ingest;
 use folkmoot_edge::HttpLimits;
 use reqwest::Url;
+use tokio::sync::watch;
 
 use crate::upstream::Upstream;
 
@@ -19,4 +20,6 @@ pub struct App {
     pub base: Url,
     /// The limits on connections and requests.
     pub limits: Arc<HttpLimits>,
+    /// True when the aggregator stops.
+    pub stops: watch::Receiver<bool>,
 }

@@ -1,19 +1,23 @@
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
-use folkmoot_api::{AdminClient, AdminError};
-use folkmoot_client::{
-    HttpSettings, PrivateFolder, TransportError, build_http, parse_coordinator, private_folder,
-};
+use folkmoot_api::{AdminClient, AdminError, rounds::aggregators::AggregatorWorkRequest};
+use folkmoot_client::{HttpSettings, TransportError, build_http, parse_coordinator};
 use folkmoot_combine::ingest::Ingest;
 use folkmoot_edge::{
     HttpLimits, Listener, ServeError, local_url, serve,
-    tls::{CertificateFiles, LiveCertificate, TlsError},
+    tls::{CertificateFiles, LiveCertificate, Reload, TlsError},
 };
 use folkmoot_protocol::Timestamp;
 use folkmoot_round_log::{RoundLog, RoundLogError};
 use tokio::{sync::watch, task::JoinHandle};
 
-use crate::{app::App, router::router, upstream::Upstream, work};
+use crate::{
+    app::App,
+    folder::{Folder, FolderError},
+    router::router,
+    upstream::Upstream,
+    work::Work,
+};
 
 /// The folder of the updates inside the data folder.
 const LOG_FOLDER: &str = "round-log";
@@ -46,13 +50,8 @@ pub struct EdgeHostConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum EdgeHostError {
     /// The data folder.
-    #[error("the data folder {} cannot be used: {source}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// The round log.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
@@ -76,10 +75,12 @@ pub struct EdgeHost {
     pub address: SocketAddr,
     /// The root certificate's file, if the aggregator's own authority issued its certificate.
     pub root_certificate: Option<PathBuf>,
+    certificate: Option<LiveCertificate>,
     has_tls: bool,
     stop: watch::Sender<bool>,
     server: JoinHandle<Result<(), ServeError>>,
     work: JoinHandle<()>,
+    _folder: Folder,
 }
 
 impl EdgeHost {
@@ -89,39 +90,39 @@ impl EdgeHost {
     /// # Errors
     /// [`EdgeHostError`] if the folder, the certificate or an address cannot be used, or the coordinator refuses the key.
     pub async fn start(config: EdgeHostConfig, now: Timestamp) -> Result<Self, EdgeHostError> {
-        let at = |source| EdgeHostError::Folder { path: config.data.clone(), source };
-        if private_folder(&config.data, LOG_FOLDER).map_err(at)? == PrivateFolder::Shared {
-            tracing::warn!(folder = %config.data.display(), "other users can read the data folder; give the aggregator a folder of its own");
-        }
-        let log = RoundLog::local(config.data.join(LOG_FOLDER))?;
         let base = parse_coordinator(config.upstream.trim())?;
-        let settings =
+        let certificates =
             HttpSettings { certificate_pem: config.upstream_ca.clone(), ..HttpSettings::default() };
-        let http = build_http(&settings)?;
+        // One connection for each waiting client: HTTP/2 would share one, whose streams and windows are few.
+        let http = build_http(&HttpSettings { http1_only: true, ..certificates })?;
         let admin = AdminClient::new(&config.upstream, &config.api_key, config.upstream_ca.clone())?;
-        admin.aggregator_work(&folkmoot_api::rounds::aggregators::AggregatorWorkRequest::default()).await?;
+        admin.aggregator_work(&AggregatorWorkRequest::default()).await?;
+        let folder = Folder::open(&config.data)?;
+        let log = RoundLog::local(config.data.join(LOG_FOLDER))?;
         let own = (config.data.as_path(), &*config.host_names);
         let (certificate, root_certificate) =
             LiveCertificate::of_host(config.has_tls, config.certificate, own, None, now)?;
-        let listener = Listener::bind(config.listen, certificate)?;
+        let listener = Listener::bind(config.listen, certificate.clone())?;
         let address = listener.address().map_err(ServeError::Listen)?;
         let (ingest, upstream) = (Arc::new(Ingest::new(log)), Arc::new(Upstream::new(admin)));
+        let (stop, stops) = watch::channel(false);
         let app = App {
             ingest: ingest.clone(),
             upstream: upstream.clone(),
             http,
             base,
             limits: Arc::new(config.limits.clone()),
+            stops: stops.clone(),
         };
-        let (stop, stops) = watch::channel(false);
         let stopped = || {
             let mut stops = stops.clone();
             // A dropped host stops, too.
             async move { drop(stops.wait_for(|is_over| *is_over).await) }
         };
         let server = tokio::spawn(serve(listener, router(app), config.limits, stopped()));
-        let work = tokio::spawn(work::run(ingest, upstream, stopped()));
-        Ok(Self { address, root_certificate, has_tls: config.has_tls, stop, server, work })
+        let work = tokio::spawn(Work::new(ingest, upstream).run(stopped()));
+        let has_tls = config.has_tls;
+        Ok(Self { address, root_certificate, certificate, has_tls, stop, server, work, _folder: folder })
     }
 
     /// Returns the URL at which clients on this machine can reach the aggregator.
@@ -132,6 +133,15 @@ impl EdgeHost {
     /// Returns the scheme of the aggregator's URL.
     pub fn scheme(&self) -> &'static str {
         if self.has_tls { "https" } else { "http" }
+    }
+
+    /// Reloads the certificate and its key from their files, and uses them for new connections. Returns `None` if a proxy
+    /// terminates TLS.
+    ///
+    /// # Errors
+    /// Fails if the files cannot be used. The previous certificate then stays in use.
+    pub fn reload_certificate(&self, now: Timestamp) -> Result<Option<Reload>, TlsError> {
+        self.certificate.as_ref().map(|certificate| certificate.reload(now)).transpose()
     }
 
     /// Waits for open requests, then stops. The updates stay in the data folder.

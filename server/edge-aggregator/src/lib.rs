@@ -2,6 +2,7 @@
 
 mod answer;
 mod app;
+mod folder;
 mod host;
 mod pass;
 mod router;
@@ -9,4 +10,5 @@ mod take;
 mod upstream;
 mod work;
 
+pub use folder::FolderError;
 pub use host::{EdgeHost, EdgeHostConfig, EdgeHostError};

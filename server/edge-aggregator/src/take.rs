@@ -33,6 +33,7 @@ type Guard = OwnedMutexGuard<Option<Upload>>;
 /// A client's request about its update, after the coordinator has verified its head.
 struct Admitted {
     assignment: AssignmentId,
+    head: AdmissionRequest,
     view: HeldAssignmentView,
     task: Arc<HeldTaskView>,
     norm_max: Option<u64>,
@@ -48,14 +49,20 @@ pub async fn update(
     let Some(assignment) = id.parse::<AssignmentId>().ok().filter(|_| is_of_update) else {
         return pass(State(app), request).await;
     };
+    // The coordinator refuses what nobody has signed, without further questions.
+    if !request.headers().contains_key(headers::SIGNATURE) {
+        return pass(State(app), request).await;
+    }
     let Some(view) = app.upstream.held(assignment).await? else { return pass(State(app), request).await };
     let (parts, body) = request.into_parts();
-    let admission = app.upstream.admin.admit(&admission(assignment, &parts)).await?;
+    let head = admission(assignment, &parts);
+    let admission = app.upstream.admin.admit(&head).await?;
     if let Some(answer) = admission.answer {
+        forget(&app, assignment);
         return Ok(Json(answer).into_response());
     }
     let task = app.upstream.task(view.task_id).await?;
-    let admitted = Admitted { assignment, view, task, norm_max: admission.norm_max };
+    let admitted = Admitted { assignment, head, view, task, norm_max: admission.norm_max };
     let status = match parts.method {
         Method::PUT => take(&app, &admitted, &parts, body).await?,
         _ => status(&app, &admitted)?,
@@ -95,12 +102,14 @@ async fn take(app: &App, admitted: &Admitted, parts: &Parts, body: Body) -> Resu
     let offset = required(&parts.headers, headers::UPLOAD_OFFSET)?;
     let mut guard = match begin(app, admitted, announced) {
         Ok(guard) => guard,
-        Err(refusal) => return Err(told(app, admitted.assignment, refusal).await),
+        Err(refusal) => return Err(told(app, admitted, refusal).await),
     };
-    let upload = guard.as_mut().expect("it has begun");
-    upload.check_part(announced, offset)?;
-    let received = receive(app, upload, body).await;
-    upload.rest(&app.ingest);
+    guard.as_ref().expect("it has begun").check_part(announced, offset)?;
+    let received = {
+        let resting = Resting { app, guard: &mut guard };
+        receive(app, resting.guard.as_mut().expect("it has begun"), body).await
+    };
+    let upload = guard.as_ref().expect("it has begun");
     let received_bytes = upload.received();
     if let Err(refusal) = received {
         return Err(match refusal.code() {
@@ -108,7 +117,7 @@ async fn take(app: &App, admitted: &Admitted, parts: &Parts, body: Body) -> Resu
             ErrorCode::RequestTimeout | ErrorCode::MalformedRequest => {
                 refusal.received(received_bytes).into()
             }
-            _ => refuse(app, admitted.assignment, guard, refusal).await,
+            _ => refuse(app, admitted, guard, refusal).await,
         });
     }
     if !upload.is_whole() {
@@ -117,8 +126,22 @@ async fn take(app: &App, admitted: &Admitted, parts: &Parts, body: Body) -> Resu
     finish(app, admitted, guard).await
 }
 
+/// Releases the buffers of an upload at the end of a part, even if the connection is lost.
+struct Resting<'a> {
+    app: &'a App,
+    guard: &'a mut Guard,
+}
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        if let Some(upload) = self.guard.as_mut() {
+            upload.rest(&self.app.ingest);
+        }
+    }
+}
+
 fn begin(app: &App, admitted: &Admitted, announced: Announced) -> Result<Guard, Refusal> {
-    let Admitted { assignment, view, task, norm_max } = admitted;
+    let Admitted { assignment, view, task, norm_max, .. } = admitted;
     let (round_id, assignment_id) = (view.round_id, *assignment);
     let Ok(mut guard) = app.ingest.slot(round_id, assignment_id).try_lock_owned() else {
         let detail = "another request is sending this update; wait until it has ended, then ask how many bytes have arrived";
@@ -155,18 +178,18 @@ async fn receive(app: &App, upload: &mut Upload, mut body: Body) -> Result<(), R
 
 /// Makes a complete update durable, and offers it to the coordinator.
 async fn finish(app: &App, admitted: &Admitted, mut guard: Guard) -> Result<UploadStatus, Refused> {
-    let ingest = app.ingest.clone();
+    let (ingest, head) = (app.ingest.clone(), admitted.head.clone());
     let finished = tokio::task::spawn_blocking(move || {
         let upload = guard.as_mut().expect("it has begun");
         // The coordinator sets the time.
         let update = upload.finish(&ingest, Timestamp(0));
         let extent = upload.extent();
-        (guard, update.map(|update| request(update, extent.square, extent.peak)))
+        (guard, update.map(|update| request(head, update, extent.square, extent.peak)))
     });
     let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
     let update = match update {
         Ok(update) => update,
-        Err(refusal) => return Err(refuse(app, admitted.assignment, guard, refusal).await),
+        Err(refusal) => return Err(refuse(app, admitted, guard, refusal).await),
     };
     // If the answer is lost, the client repeats its request, and the same update is offered again.
     match app.upstream.admin.accept_held_update(&update).await {
@@ -186,11 +209,9 @@ async fn finish(app: &App, admitted: &Admitted, mut guard: Guard) -> Result<Uplo
     }
 }
 
-fn request(update: AcceptedUpdate, norm_square: f64, peak: f64) -> HeldUpdateRequest {
+fn request(head: AdmissionRequest, update: AcceptedUpdate, norm_square: f64, peak: f64) -> HeldUpdateRequest {
     HeldUpdateRequest {
-        assignment_id: update.assignment_id,
-        digest: update.digest,
-        bytes: update.bytes,
+        head,
         codec: update.codec,
         weight: update.weight,
         example_count: update.metrics.example_count,
@@ -203,21 +224,22 @@ fn request(update: AcceptedUpdate, norm_square: f64, peak: f64) -> HeldUpdateReq
 }
 
 /// Aborts an upload whose bytes were refused.
-async fn refuse(app: &App, assignment: AssignmentId, mut guard: Guard, refusal: Refusal) -> Refused {
+async fn refuse(app: &App, admitted: &Admitted, mut guard: Guard, refusal: Refusal) -> Refused {
     if let Some(mut upload) = guard.take() {
         in_place(|| upload.give_up(&app.ingest));
     }
     drop(guard);
-    told(app, assignment, refusal).await
+    told(app, admitted, refusal).await
 }
 
 /// Tells the coordinator about a refusal after which the client checks in again, so that the round does not wait for it.
-async fn told(app: &App, assignment_id: AssignmentId, refusal: Refusal) -> Refused {
+async fn told(app: &App, admitted: &Admitted, refusal: Refusal) -> Refused {
     if refusal.code().disposition() == Disposition::CheckIn {
-        forget(app, assignment_id);
-        let report = RefusedUpdateRequest { assignment_id, code: refusal.code() };
+        let assignment = admitted.assignment;
+        forget(app, assignment);
+        let report = RefusedUpdateRequest { head: admitted.head.clone(), code: refusal.code() };
         if let Err(error) = app.upstream.admin.refuse_held_update(&report).await {
-            tracing::warn!(%error, assignment = %assignment_id, "the coordinator does not know that an update was refused; its assignment will expire");
+            tracing::warn!(%error, %assignment, "the coordinator does not know that an update was refused; its assignment will expire");
         }
     }
     refusal.into()

@@ -20,11 +20,12 @@ pub struct Upstream {
     pub admin: AdminClient,
     assignments: Mutex<HashMap<AssignmentId, HeldAssignmentView>>,
     tasks: Mutex<HashMap<TaskId, Arc<HeldTaskView>>>,
+    refusal: Mutex<Option<String>>,
 }
 
 impl Upstream {
     pub fn new(admin: AdminClient) -> Self {
-        Self { admin, assignments: Mutex::default(), tasks: Mutex::default() }
+        Self { admin, assignments: Mutex::default(), tasks: Mutex::default(), refusal: Mutex::default() }
     }
 
     /// Returns the assignment, if its update stays here. Otherwise the client's requests are passed on.
@@ -46,6 +47,16 @@ impl Upstream {
             },
         };
         Ok(Some(view).filter(|view| view.is_held))
+    }
+
+    /// Notes why the coordinator does not serve this aggregator; `None` if it does.
+    pub fn note(&self, refusal: Option<String>) {
+        *lock(&self.refusal) = refusal;
+    }
+
+    /// Returns why the coordinator does not serve this aggregator; `None` if it does.
+    pub fn refusal(&self) -> Option<String> {
+        lock(&self.refusal).clone()
     }
 
     /// Forgets an assignment whose upload has ended.

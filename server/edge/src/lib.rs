@@ -7,6 +7,7 @@ mod connections;
 pub mod cors;
 mod edge;
 mod files;
+pub mod folders;
 mod limits;
 mod names;
 mod request_id;

@@ -137,6 +137,10 @@ pub struct PartialSumRecord {
     pub aggregator: ApiKeyId,
     /// The updates to sum, as JSON for the aggregator.
     pub question: String,
+    /// The name of the segment in the round log that gets the answer. No assignment has this id.
+    pub segment: AssignmentId,
+    /// When the aggregator was asked.
+    pub asked_at: Timestamp,
     /// The sum; `None` before it has arrived.
     pub answer: Option<PartialSumAnswer>,
 }
@@ -144,8 +148,6 @@ pub struct PartialSumRecord {
 /// A partial sum that has arrived. Its bytes are a segment of the round log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialSumAnswer {
-    /// The name of the segment. No assignment has this id.
-    pub segment: AssignmentId,
     /// The BLAKE3 digest of the bytes.
     pub digest: UpdateDigest,
     /// The place in the object storage; `None` if the round log is the place of updates.

@@ -2,14 +2,15 @@
 
 mod site;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use folkmoot_api::{
     AdminClient, AdminError, Page,
     rounds::aggregators::{AdmissionRequest, AggregatorWorkRequest, HeldUpdateRequest, RefusedUpdateRequest},
 };
+use folkmoot_backup::{Places, restore, save};
 use folkmoot_coordinator::round::AbandonReason;
-use folkmoot_protocol::{ErrorCode, OrganisationId, Role, RoundId, UpdateDigest};
+use folkmoot_protocol::{ErrorCode, OrganisationId, Role, RoundId};
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::combine::PartialSum;
 use folkmoot_storage::{AssignmentRepository, PopulationRepository};
@@ -23,6 +24,7 @@ use folkmoot_tests::{
 };
 use serde_json::json;
 
+use self::site::ORIGIN;
 pub use self::site::Site;
 use crate::{
     COORDINATOR,
@@ -126,6 +128,65 @@ async fn a_round_waits_for_a_site_that_restarts() {
     await_empty(&site).await;
 }
 
+/// A backup has the rows of held updates and not their bytes. The site has these, and the restored coordinator asks it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_with_held_updates_continues_in_a_restored_folder() {
+    let [scratch, target] = [(); 2].map(|()| tempfile::tempdir().expect("there is room for a folder"));
+    let mut deployment = Deployment::start(COORDINATOR, &spec(3), |_| {}).await;
+    let mut site = Site::of(&deployment).await;
+    let clients = enrol(&deployment, &[&site]).await;
+    let mut members = draw(&deployment, &clients).await;
+    for member in &members[1..] {
+        assert_accepted(&member.upload().await);
+    }
+    deployment.stop().await;
+    let places =
+        |data: &Path| Places { data: data.into(), database: None, objects: None, variables: Vec::new() };
+    let backup = scratch.path().join("backup");
+    let saved = save(&places(deployment.data()), &backup, now()).await.expect("it is stopped");
+    assert_eq!(saved.updates, 0, "the coordinator has none");
+    restore(&backup, &places(target.path()), "restore-1").await.expect("the backup can be restored");
+    let task = deployment.task.clone();
+    let deployment = Deployment::resume(COORDINATOR, task, target, |_| {}).await;
+    site.stop().await;
+    site.move_to(&deployment);
+    site.restart().await;
+    members[0].client.endpoint = deployment.endpoint.clone();
+    assert_accepted(&members[0].upload().await);
+    await_version(&deployment, 1).await;
+    verify(&deployment, &sent_by(&members)).await;
+}
+
+/// The round draws its clients when all of them wait at the same moment, and each waits on a connection of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_clients_of_a_site_wait_at_once() {
+    const MANY: u64 = 140;
+    let deployment = Deployment::start(COORDINATOR, &spec(MANY), |_| {}).await;
+    let site = Site::of(&deployment).await;
+    let mut clients = Vec::new();
+    for _ in 0..MANY {
+        clients.push(RawClient::enrolled(&site.endpoint, &deployment.task.token).await);
+    }
+    assert_eq!(draw(&deployment, &clients).await.len() as u64, MANY);
+}
+
+/// Pages of the allowed origin can read the answers of the site and of the coordinator behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_of_an_allowed_origin_use_a_site() {
+    let deployment = Deployment::start(COORDINATOR, &spec(3), |_| {}).await;
+    let site = Site::of(&deployment).await;
+    let clients = enrol(&deployment, &[&site]).await;
+    let members = draw(&deployment, &clients).await;
+    let (client, id) = (&members[1].client, members[1].id());
+    let update = client.upload(id, &members[1].update.bytes()).sign(&client.key);
+    let check_in = client.message("/v1/check-in", &json!({})).sign(&client.key);
+    for request in [update, check_in] {
+        let answer = site.endpoint.send(&request.with("origin", ORIGIN)).await;
+        let allowed = answer.headers.get("access-control-allow-origin");
+        assert_eq!(allowed.map(String::as_str), Some(ORIGIN), "{}", answer.status);
+    }
+}
+
 /// After the time that clients had for their updates, the round is abandoned, and the next one goes on without the site.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_site_that_does_not_come_back_costs_its_round() {
@@ -188,7 +249,9 @@ async fn a_site_lets_nothing_in_that_the_coordinator_would_refuse() {
     await_version(&deployment, 1).await;
     let accepted = [members[0].clone(), own.clone()];
     verify(&deployment, &sent_by(&accepted)).await;
-    for path in ["/v1/admin/tasks", "/console/", "/metrics"] {
+    let dotted =
+        ["/v1/admin/aggregator/../tasks", "/v1/admin/aggregator/%2e%2e/tasks", "/v1/blobs/../../metrics"];
+    for path in [&["/v1/admin/tasks", "/console/", "/metrics"][..], &dotted].concat() {
         let answer = site.endpoint.send(&folkmoot_tests::raw::RawRequest::new("GET", path)).await;
         assert_eq!(answer.status, 404, "{path} is not for clients");
     }
@@ -229,9 +292,7 @@ impl Keyed {
     /// Returns an update of the first client, as an aggregator reports it.
     fn update(&self) -> HeldUpdateRequest {
         HeldUpdateRequest {
-            assignment_id: self.members[0].id(),
-            digest: UpdateDigest::of(b"an update"),
-            bytes: self.members[0].update.bytes().len() as u64,
+            head: self.head(&self.members[0], self.members[0].update.bytes().len()),
             codec: "float32".into(),
             weight: 1,
             example_count: 1,
@@ -240,6 +301,19 @@ impl Keyed {
             step_count: 1,
             norm_square: 0.0,
             peak: 0.0,
+        }
+    }
+
+    /// Returns the head of a request in which a client sends an update of `bytes` bytes for the first client's assignment.
+    fn head(&self, signer: &Member, bytes: usize) -> AdmissionRequest {
+        let id = self.members[0].id();
+        let request = signer.client.upload(id, &vec![7; bytes]);
+        let signed = request.sign(&signer.client.key);
+        AdmissionRequest {
+            assignment_id: id,
+            method: request.method,
+            path: request.path,
+            headers: signed.headers.into_iter().filter(|(name, _)| name.starts_with("folkmoot-")).collect(),
         }
     }
 }
@@ -263,7 +337,7 @@ async fn an_aggregator_reaches_its_own_organisation_only() {
     {
         assert_eq!(code(admin.held_assignment(id).await), Some(expected));
         assert_eq!(code(admin.accept_held_update(&update).await), Some(expected));
-        let refused = RefusedUpdateRequest { assignment_id: id, code: ErrorCode::RoundClosed };
+        let refused = RefusedUpdateRequest { head: update.head.clone(), code: ErrorCode::RoundClosed };
         assert_eq!(code(admin.refuse_held_update(&refused).await), Some(expected));
     }
     assert_eq!(code(foreign.held_task(keyed.deployment.task.id).await), Some(ErrorCode::TaskUnknown));
@@ -278,14 +352,20 @@ async fn numbers_and_sums_that_no_update_has_are_refused() {
     for wrong in [
         HeldUpdateRequest { weight: 0, ..update.clone() },
         HeldUpdateRequest { weight: 1 << 40, ..update.clone() },
-        HeldUpdateRequest { bytes: 7, ..update.clone() },
+        HeldUpdateRequest { head: keyed.head(&keyed.members[0], 7), ..update.clone() },
+        // Another client has signed it, or nobody.
+        HeldUpdateRequest { head: keyed.head(&keyed.members[1], 1_000), ..update.clone() },
+        HeldUpdateRequest {
+            head: AdmissionRequest { headers: Default::default(), ..update.head.clone() },
+            ..update.clone()
+        },
         HeldUpdateRequest { codec: "x".repeat(65), ..update.clone() },
         HeldUpdateRequest { norm_square: -1.0, ..update.clone() },
     ] {
         assert!(own.accept_held_update(&wrong).await.is_err(), "{wrong:?}");
     }
     let head = AdmissionRequest {
-        assignment_id: update.assignment_id,
+        assignment_id: keyed.members[0].id(),
         method: "POST".into(),
         path: "/v1/check-in".into(),
         headers: Default::default(),
@@ -300,7 +380,7 @@ async fn numbers_and_sums_that_no_update_has_are_refused() {
     let work = patiently("the question", own.aggregator_work(&asked)).await.unwrap();
     let [wanted] = &work.wanted[..] else { panic!("{work:?}") };
     let ids: Vec<_> = wanted.updates.iter().map(|one| one.assignment_id).collect();
-    assert_eq!(ids, [update.assignment_id]);
+    assert_eq!(ids, [keyed.members[0].id()]);
     let count = keyed.deployment.task.parameter_count();
     let sum = |values: Vec<i64>| PartialSum::Plain(values).encode();
     for wrong in [vec![], sum(vec![0; count - 1]), sum(vec![i64::MAX; count])] {

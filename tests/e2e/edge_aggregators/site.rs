@@ -17,6 +17,9 @@ use folkmoot_tests::{
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
 
+/// The origin whose pages may use the aggregator.
+pub const ORIGIN: &str = "https://app.example";
+
 /// An edge aggregator that can be stopped and started again with the same folder and port.
 pub struct Site {
     /// The aggregator's address for clients.
@@ -70,7 +73,7 @@ impl Site {
             has_tls: true,
             host_names: Vec::new(),
             certificate: None,
-            limits: HttpLimits::default(),
+            limits: HttpLimits { allowed_origins: vec![ORIGIN.into()], ..HttpLimits::default() },
             upstream,
             api_key,
             upstream_ca,
@@ -101,6 +104,12 @@ impl Site {
     /// Starts the aggregator again with the same folder and port.
     pub async fn restart(&mut self) {
         self.host = Some(start(&self.config).await);
+    }
+
+    /// Lets the aggregator work for another coordinator when it starts again.
+    pub fn move_to(&mut self, deployment: &Deployment) {
+        self.config.upstream = deployment.url();
+        self.config.upstream_ca = deployment.http_settings().certificate_pem;
     }
 
     /// Returns the folder of the updates.

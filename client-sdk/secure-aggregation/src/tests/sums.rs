@@ -57,7 +57,8 @@ fn the_sum_of_many_is_the_plain_sum_over_a_sparse_graph() {
 #[test]
 fn the_sum_of_any_cohort_up_to_a_thousand_is_the_plain_sum() {
     for (count, seed) in [(5, 1), (61, 2), (257, 3), (1000, 4)] {
-        let terms = SecureTerms { corrupt_share: 0.01, dropout_share: 0.05, ..terms(Threat::HonestButCurious) };
+        let terms =
+            SecureTerms { corrupt_share: 0.01, dropout_share: 0.05, ..terms(Threat::HonestButCurious) };
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         // At most a twentieth drops out, as the terms assume.
         let gone: BTreeSet<u32> = (0..count / 20).map(|_| rng.random_range(0..count as u32)).collect();

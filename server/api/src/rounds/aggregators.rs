@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::{
-    AssignmentId, ErrorCode, RoundId, TaskId, TensorSchema, UpdateDigest, messages::UploadStatus,
-};
+use folkmoot_protocol::{AssignmentId, ErrorCode, RoundId, TaskId, TensorSchema, messages::UploadStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -66,12 +64,9 @@ pub struct AdmissionView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeldUpdateRequest {
-    /// The assignment.
-    pub assignment_id: AssignmentId,
-    /// The BLAKE3 digest of the update.
-    pub digest: UpdateDigest,
-    /// The length of the update in bytes.
-    pub bytes: u64,
+    /// The head of a request in which the client has sent a part of the update. The client has signed the digest and the
+    /// length of the update there.
+    pub head: AdmissionRequest,
     /// The encoding of its values: the name of a codec, `float32` or `masked`.
     #[schema(max_length = 64)]
     pub codec: String,
@@ -95,8 +90,8 @@ pub struct HeldUpdateRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RefusedUpdateRequest {
-    /// The assignment.
-    pub assignment_id: AssignmentId,
+    /// The head of a request in which the client has sent a part of the update.
+    pub head: AdmissionRequest,
     /// The reason.
     pub code: ErrorCode,
 }

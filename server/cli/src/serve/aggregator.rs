@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 
-use folkmoot_edge_aggregator::{EdgeHost, EdgeHostConfig};
+use folkmoot_api::AdminError;
+use folkmoot_edge::tls::Reload;
+use folkmoot_edge_aggregator::{EdgeHost, EdgeHostConfig, EdgeHostError};
+use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::clock::system_clock;
 use folkmoot_settings::Config;
 use folkmoot_telemetry::init_log;
-use folkmoot_terminal::stop_signal;
+use folkmoot_terminal::{Hangups, stop_signal};
 use serde::Serialize;
 
+use super::CERTIFICATE_INTERVAL;
 use crate::{CliError, output::OutputArgs};
 
 /// The flags of an edge aggregator.
@@ -16,7 +20,7 @@ use crate::{CliError, output::OutputArgs};
 pub struct AggregatorArgs {
     /// With --role aggregator: the URL of the coordinator, or of an aggregator in front of it.
     #[arg(long, env = "FOLKMOOT_UPSTREAM", value_name = "URL")]
-    upstream: Option<String>,
+    pub upstream: Option<String>,
     /// With --role aggregator: an API key of the role `aggregator`, as ID.SECRET. Use the environment variable to keep the key out of the
     /// shell history.
     #[arg(long, env = "FOLKMOOT_UPSTREAM_KEY", value_name = "KEY", hide_env_values = true)]
@@ -46,16 +50,16 @@ pub async fn run(
     has_folder: bool,
 ) -> Result<(), CliError> {
     let missing = |what: &str, remedy: &str| CliError::with_remedy(what.to_owned(), remedy);
-    let upstream = args.upstream.ok_or_else(|| {
+    let upstream = args.upstream.filter(|url| !url.trim().is_empty()).ok_or_else(|| {
         missing(
             "an edge aggregator needs the address of its coordinator",
             "give --upstream, for example https://fl.example",
         )
     })?;
-    let api_key = args.upstream_key.ok_or_else(|| {
+    let api_key = args.upstream_key.filter(|key| !key.trim().is_empty()).ok_or_else(|| {
         missing(
             "an edge aggregator needs an API key of its own",
-            "create one with `folkmoot key create --role aggregator`, and give it in FOLKMOOT_UPSTREAM_KEY",
+            "create one with `folkmoot key create NAME --role aggregator`, and give it in FOLKMOOT_UPSTREAM_KEY",
         )
     })?;
     if !has_folder {
@@ -69,6 +73,7 @@ pub async fn run(
     }
     init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
     let stopped = stop_signal()?;
+    let hangups = Hangups::listen()?;
     let ca = args.upstream_ca.as_ref();
     let upstream_ca = ca.map(|path| std::fs::read(path).map_err(CliError::read(path))).transpose()?;
     let host = config.host_config();
@@ -83,7 +88,7 @@ pub async fn run(
         api_key,
         upstream_ca,
     };
-    let host = EdgeHost::start(host, system_clock()()).await?;
+    let host = EdgeHost::start(host, system_clock()()).await.map_err(explained)?;
     // Clients elsewhere reach the aggregator by its name.
     let url = match config.server.host_names.first() {
         Some(name) => format!("{}://{name}:{}", host.scheme(), host.address.port()),
@@ -93,16 +98,58 @@ pub async fn run(
         output,
         &AggregatorEvent::Serving { url: &url, upstream: &upstream, ca: host.root_certificate.clone() },
     )?;
-    stopped.await;
+    tokio::select! {
+        () = stopped => {}
+        () = keep_certificate(&host, hangups) => {}
+    }
     show(output, &AggregatorEvent::Stopping)?;
-    host.stop().await.map_err(folkmoot_edge_aggregator::EdgeHostError::from)?;
+    host.stop().await.map_err(EdgeHostError::from)?;
     show(output, &AggregatorEvent::Stopped)
+}
+
+/// Reloads the certificate on SIGHUP, and within a minute after its files have changed. Never returns.
+async fn keep_certificate(host: &EdgeHost, mut hangups: Hangups) {
+    let mut interval = tokio::time::interval(CERTIFICATE_INTERVAL);
+    loop {
+        tokio::select! {
+            () = hangups.next() => {}
+            _ = interval.tick() => {}
+        }
+        match host.reload_certificate(system_clock()()) {
+            Ok(Some(Reload::Exchanged)) => {
+                tracing::info!("reloaded the certificate: new connections use the new one")
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot reload the certificate; the previous one stays in use")
+            }
+        }
+    }
+}
+
+/// Adds what helps against an error of the coordinator.
+fn explained(error: EdgeHostError) -> CliError {
+    let EdgeHostError::Coordinator(error) = error else { return error.into() };
+    let remedy = match (&error, error.code()) {
+        (_, Some(ErrorCode::ApiKeyMissing | ErrorCode::ApiKeyInvalid | ErrorCode::RoleInsufficient)) => {
+            "check FOLKMOOT_UPSTREAM_KEY; an admin can create a key with `folkmoot key create NAME --role aggregator`"
+        }
+        (AdminError::Unreachable(_), _) => {
+            "check --upstream, and that the coordinator is running. If it uses its own certificate authority, copy its ca.pem \
+             here, and name it with --upstream-ca"
+        }
+        (AdminError::Answer { .. }, _) => {
+            "check that --upstream is the address of a coordinator of this version"
+        }
+        _ => return CliError::from(error),
+    };
+    CliError::with_remedy(error.to_string(), remedy)
 }
 
 fn show(output: OutputArgs, event: &AggregatorEvent<'_>) -> Result<(), CliError> {
     output.print(event, |event| match event {
         AggregatorEvent::Serving { url, upstream, ca } => {
-            let mut lines = vec![format!("serving          {url}"), format!("sums for         {upstream}")];
+            let mut lines = vec![format!("serving          {url}"), format!("upstream         {upstream}")];
             lines.extend(ca.as_ref().map(|ca| format!("root certificate {}", ca.display())));
             lines.join("\n")
         }

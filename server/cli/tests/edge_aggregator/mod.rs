@@ -79,7 +79,7 @@ fn an_aggregator_that_cannot_work_says_why() {
     let said = |flags: &[&str]| refusal_to_serve(folder, &[&role[..], flags].concat());
     assert!(said(&[]).contains("give --upstream, for example https://fl.example"));
     let upstream = ["--upstream", "https://127.0.0.1:1"];
-    assert!(said(&upstream).contains("folkmoot key create --role aggregator"));
+    assert!(said(&upstream).contains("folkmoot key create NAME --role aggregator"));
     let keyed = [&upstream[..], &["--upstream-key", "nonsense"]].concat();
     assert!(said(&keyed).contains("add --data and a folder of the aggregator's own"));
     let whole = [&keyed[..], &["--data", "site"]].concat();
@@ -99,5 +99,27 @@ fn an_aggregator_that_cannot_work_says_why() {
     ];
     let refused = said(&admin);
     assert!(refused.contains("this request needs the role aggregator, but the key"), "{refused}");
+    // Each keeps out of the folder of the other.
+    let own = serde_json::from_str::<serde_json::Value>(&create_key(folder, &coordinator)).unwrap();
+    let own = own["api_key"].as_str().unwrap();
+    let flags = ["--upstream", coordinator.url(), "--upstream-key", own, "--upstream-ca", "data/ca.pem"];
+    let taken = said(&[&flags[..], &["--data", "data"]].concat());
+    assert!(taken.contains("is the data folder of a coordinator"), "{taken}");
+    let site = Serving::start(folder, &[&role[..], &flags, &["--data", "site"]].concat());
+    let twice = said(&[&flags[..], &["--data", "site"]].concat());
+    assert!(twice.contains("an edge aggregator is running on the data folder"), "{twice}");
+    let deleting = refusal_to_serve(folder, &["--data", "site"]);
+    assert!(deleting.contains("is the data folder of an edge aggregator"), "{deleting}");
+    let forgotten = refusal_to_serve(folder, &[&flags[..], &["--data", "other"]].concat());
+    assert!(forgotten.contains("add --role aggregator"), "{forgotten}");
+    site.stop();
     coordinator.stop();
+}
+
+/// Creates an aggregator's key with the command, and returns its answer in JSON.
+fn create_key(folder: &Path, coordinator: &Serving) -> String {
+    let flags = ["--role", "aggregator", "--json", "--url", coordinator.url(), "--ca", "data/ca.pem"];
+    let key = ["--api-key", coordinator.first_api_key()];
+    let output = program(folder).args(["key", "create", "site"]).args(flags).args(key).output();
+    String::from_utf8(output.expect("the binary was built for this test").stdout).expect("it writes text")
 }

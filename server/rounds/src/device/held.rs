@@ -8,19 +8,16 @@ use folkmoot_protocol::{
     saturating::to_length, update::UpdateMetrics,
 };
 use folkmoot_storage::{
-    AcceptedUpdate, ApiKeyId, AssignmentRecord, AssignmentRepository, ClientRecord, HeldUpdate,
-    PartialSumAnswer, PartialSumRecord, RoundRepository, SqlStorage, TaskRecord,
+    AcceptOutcome, AcceptedUpdate, ApiKeyId, AssignmentRecord, AssignmentRepository, AssignmentStatus,
+    ClientRecord, ClientRepository, HeldUpdate, PartialSumAnswer, PartialSumRecord, SqlStorage, TaskRecord,
 };
 
 use super::{
     own_assignment,
-    upload::{
-        accepted, answered, check_budget, check_outstanding, if_accepted, norm_max, not_stored,
-        record_refusal,
-    },
+    upload::{answered, check_budget, check_outstanding, if_accepted, norm_max, not_stored, record_refusal},
 };
 use crate::{
-    combine::{PartialSum, SumQuestion},
+    combine::{PartialSum, SumQuestion, SumSize},
     coordinator::Coordinator,
     in_place::in_place,
     ingest::ExpectedUpdate,
@@ -97,6 +94,22 @@ async fn held_task(
     Err(Refusal::new(ErrorCode::MalformedRequest, detail))
 }
 
+/// Returns the client whose update an aggregator keeps.
+///
+/// # Errors
+/// Fails if the aggregator must pass the update on, the organisation has no such assignment, or the client was revoked.
+pub async fn client_of(
+    coordinator: &Coordinator,
+    aggregator: &Aggregator,
+    id: AssignmentId,
+) -> Result<ClientRecord, Refusal> {
+    let (assignment, _) = held_task(coordinator, aggregator, id).await?;
+    let client = coordinator.storage.client(assignment.client_id).await?;
+    client.filter(|client| client.revoked_at.is_none()).ok_or_else(|| {
+        Refusal::new(ErrorCode::ClientRevoked, "the client's key was revoked; forget its update")
+    })
+}
+
 /// Checks that an aggregator may take an update of `client`. `digest` is the update's; `None` for a question about the
 /// state of the upload.
 ///
@@ -112,7 +125,7 @@ pub async fn admit_held(
     let assignment = own_assignment(coordinator, client, id).await?;
     let (_, task) = held_task(coordinator, aggregator, id).await?;
     let known = digest.or(match assignment.status {
-        folkmoot_storage::AssignmentStatus::Accepted { digest, .. } => Some(digest),
+        AssignmentStatus::Accepted { digest, .. } => Some(digest),
         _ => None,
     });
     if let Some(digest) = known
@@ -125,7 +138,8 @@ pub async fn admit_held(
     Ok(Admitted::Awaited { norm_max: norm_max(coordinator, &task, &assignment).await? })
 }
 
-/// Accepts an update that an aggregator has checked and made durable. Its `held` is set to the aggregator.
+/// Accepts an update that an aggregator has checked and made durable. The caller has verified that the client has signed a
+/// request for it.
 ///
 /// # Errors
 /// Fails if the update is not one of this assignment, or the round has closed.
@@ -166,12 +180,10 @@ pub async fn accept_held(
     let turn = coordinator.tenants.turn(aggregator.organisation_id).await;
     let outcome = coordinator.storage.accept_update(&update).await?;
     drop(turn);
-    let status = answered(coordinator, outcome, bytes)?;
-    if outcome == folkmoot_storage::AcceptOutcome::Accepted {
+    if outcome == AcceptOutcome::Accepted {
         coordinator.tenants.updated(aggregator.organisation_id, now);
     }
-    debug_assert_eq!(status, accepted(bytes));
-    Ok(status)
+    answered(coordinator, outcome, bytes)
 }
 
 /// Drops an assignment whose update an aggregator has refused, if the client cannot repeat it.
@@ -200,11 +212,7 @@ pub async fn wanted_sums(
     aggregator: &Aggregator,
 ) -> Result<Vec<(RoundId, SumQuestion)>, Refusal> {
     let sums = database(coordinator)?.awaited_sums(aggregator.organisation_id, &aggregator.key).await?;
-    let question = |sum: PartialSumRecord| {
-        let question = serde_json::from_str(&sum.question).map_err(|error| Refusal::internal(&error))?;
-        Ok((sum.round_id, question))
-    };
-    sums.into_iter().map(question).collect()
+    sums.iter().map(|asked| Ok((asked.round_id, question_of(asked)?))).collect()
 }
 
 /// Returns those of `rounds` that have ended. An aggregator deletes their updates. Rounds that the organisation does not have
@@ -217,21 +225,16 @@ pub async fn rounds_that_ended(
     aggregator: &Aggregator,
     rounds: &[RoundId],
 ) -> Result<Vec<RoundId>, Refusal> {
-    let mut ended = Vec::new();
-    for id in rounds {
-        let round = coordinator.storage.round(aggregator.organisation_id, *id).await?;
-        if round.is_some_and(|record| record.round.phase.is_final()) {
-            ended.push(*id);
-        }
-    }
-    Ok(ended)
+    Ok(database(coordinator)?.ended_rounds(aggregator.organisation_id, rounds).await?)
 }
 
 /// A sum that is wanted of an aggregator.
 pub struct WantedSum {
-    round: RoundId,
+    asked: PartialSumRecord,
     question: SumQuestion,
     task: Arc<TaskRecord>,
+    /// The largest L2 norm of an update, in steps of the grid; `None` if updates are not clipped.
+    norm_max: Option<u64>,
 }
 
 impl WantedSum {
@@ -244,18 +247,29 @@ impl WantedSum {
         aggregator: &Aggregator,
         round: RoundId,
     ) -> Result<Option<Self>, Refusal> {
-        let wanted = wanted_sums(coordinator, aggregator).await?;
-        if let Some((_, question)) = wanted.into_iter().find(|(id, _)| *id == round) {
-            let task = coordinator.catalog.task(&coordinator.storage, question.task_id).await?;
-            return Ok(Some(Self { round, question, task }));
-        }
-        let sums = database(coordinator)?.partial_sums(round).await?;
-        let is_answered = |sum: &PartialSumRecord| sum.aggregator == aggregator.key && sum.answer.is_some();
-        if sums.iter().any(is_answered) {
+        let unwanted = || {
+            let detail = "no sum of this round is wanted; ask for the wanted ones again";
+            Refusal::new(ErrorCode::RoundClosed, detail)
+        };
+        let own = |sum: &PartialSumRecord| {
+            sum.aggregator == aggregator.key && sum.organisation_id == aggregator.organisation_id
+        };
+        let asked = database(coordinator)?.partial_sums(round).await?.into_iter().find(own);
+        let asked = asked.ok_or_else(unwanted)?;
+        if asked.answer.is_some() {
             return Ok(None);
         }
-        let detail = "no sum of this round is wanted; ask for the wanted ones again";
-        Err(Refusal::new(ErrorCode::RoundClosed, detail))
+        let question = question_of(&asked)?;
+        let task = coordinator.catalog.task(&coordinator.storage, question.task_id).await?;
+        let first = question.updates.first().map(|update| update.assignment_id);
+        let norm_max = match first {
+            Some(id) => {
+                let assignment = coordinator.storage.assignment(id).await?.ok_or_else(unwanted)?;
+                norm_max(coordinator, &task, &assignment).await?
+            }
+            None => None,
+        };
+        Ok(Some(Self { asked, question, task, norm_max }))
     }
 
     fn shape(&self) -> (usize, bool) {
@@ -269,28 +283,30 @@ impl WantedSum {
         PartialSum::bytes(values, is_masked)
     }
 
-    /// Makes the sum durable, and stores where it is. If the question was answered meanwhile, that answer counts.
+    /// Makes the sum durable, and stores where it is. If the question was answered meanwhile, that answer counts. Do not cancel
+    /// it: bytes would be stored without anybody knowing.
     ///
     /// # Errors
     /// Fails if the bytes are not such a sum, or the storage or the round log fails.
-    pub async fn take(
-        self,
-        coordinator: &Coordinator,
-        aggregator: &Aggregator,
-        bytes: &[u8],
-    ) -> Result<(), Refusal> {
-        let segment = AssignmentId::from_random_bytes(coordinator.random_bytes());
+    pub async fn take(self, coordinator: &Coordinator, bytes: &[u8]) -> Result<(), Refusal> {
+        let (round, segment) = (self.asked.round_id, self.asked.segment);
         let digest = in_place(|| {
             self.check(bytes)?;
-            let mut log = coordinator.ingest.log().open(self.round, segment)?;
+            let mut log = coordinator.ingest.log().open(round, segment)?;
+            // An attempt that was interrupted may have left bytes.
+            log.truncate(0)?;
             log.append(bytes)?;
             log.sync()?;
             Ok::<_, Refusal>(UpdateDigest::of(bytes))
         })?;
-        let place = coordinator.ingest.keep_segment((self.round, segment), digest, digest).await;
-        let answer = PartialSumAnswer { segment, digest, place: place.map_err(not_stored)? };
-        if !database(coordinator)?.answer_with_sum(self.round, &aggregator.key, &answer).await? {
-            coordinator.ingest.forget_assignment(self.round, segment)?;
+        let place = coordinator.ingest.keep_segment((round, segment), digest, digest).await;
+        let answer = PartialSumAnswer { digest, place: place.map_err(not_stored)? };
+        let database = database(coordinator)?;
+        if !database.answer_with_sum(round, &self.asked.aggregator, &answer).await?
+            && database.partial_sums(round).await?.is_empty()
+        {
+            // The round has ended, and its log is deleted.
+            coordinator.ingest.forget_assignment(round, segment)?;
         }
         coordinator.signal(Signal::Fact);
         Ok(())
@@ -300,19 +316,32 @@ impl WantedSum {
     fn check(&self, bytes: &[u8]) -> Result<(), Refusal> {
         let (values, is_masked) = self.shape();
         let malformed = |detail: String| Refusal::new(ErrorCode::UpdateMalformed, detail);
-        let sum =
-            PartialSum::decode(bytes, values, is_masked).map_err(|error| malformed(error.to_string()))?;
+        let size = SumSize::of(bytes, values, is_masked).map_err(|error| malformed(error.to_string()))?;
         let grid = &self.task.description.grid;
         let largest = f64::from(grid.value_max) * f64::from(grid.fraction_bits).exp2();
-        let bound: f64 = self.question.updates.iter().map(|one| one.factor().abs() * largest + 1.0).sum();
-        let (peak, updates) = (sum.peak(), self.question.updates.len());
-        if peak as f64 <= bound {
+        let factors = || self.question.updates.iter().map(|one| one.factor().abs());
+        // Each value of an update is rounded once, by at most half a step.
+        let peak_max: f64 = factors().map(|factor| factor * largest + 1.0).sum();
+        let rounding = (values as f64).sqrt();
+        let norm_max =
+            self.norm_max.map(|norm| factors().map(|factor| factor * norm as f64 + rounding).sum::<f64>());
+        let is_within = size.peak <= peak_max && norm_max.is_none_or(|norm_max| size.norm <= norm_max);
+        if is_within {
             return Ok(());
         }
         Err(malformed(format!(
-            "a value of the sum is {peak}, but {updates} updates add up to at most {bound}; send the sum of the asked updates"
+            "the sum has a value of {} and an L2 norm of {}, but {} updates have at most {peak_max} and {}; send the sum of the \
+             asked updates",
+            size.peak,
+            size.norm,
+            self.question.updates.len(),
+            norm_max.unwrap_or(f64::INFINITY)
         )))
     }
+}
+
+fn question_of(asked: &PartialSumRecord) -> Result<SumQuestion, Refusal> {
+    serde_json::from_str(&asked.question).map_err(|error| Refusal::internal(&error))
 }
 
 fn database(coordinator: &Coordinator) -> Result<&SqlStorage, Refusal> {

@@ -223,6 +223,10 @@ async fn end_or_abandon(
     match summed {
         Summed::Yes => {}
         Summed::NotYet => return Ok(false),
+        Summed::Cancelled => {
+            withhold(coordinator, task, record, AbandonReason::TaskCancelled, now).await?;
+            return Ok(true);
+        }
         Summed::Never(error) => {
             let number = record.round.number;
             withhold(coordinator, task, record, AbandonReason::CommitFailed, now).await?;

@@ -1,7 +1,7 @@
 //! The sums of edge aggregators.
 
 use folkmoot_coordinator::{round::Purpose, scheduling::SchedulingChoice, task::TaskState};
-use folkmoot_protocol::{Timestamp, saturating::to_length};
+use folkmoot_protocol::{AssignmentId, Timestamp, saturating::to_length};
 use folkmoot_storage::{
     AcceptedUpdate, ApiKeyId, ApiKeyRepository, AssignmentRepository, PartialSumRecord, RoundRecord,
     StorageError, TaskRecord,
@@ -11,6 +11,7 @@ use super::{DriveError, attenuations::attenuations, summed::Summed};
 use crate::{
     combine::{PartialSum, SumQuestion, UpdateFactor, Weighed},
     coordinator::Coordinator,
+    in_place::in_place,
 };
 
 /// Returns whether the edge aggregators have sent their sums of a closed round, and asks those that hold updates if nobody
@@ -37,7 +38,8 @@ pub async fn summed(
     }
     let sums = database.partial_sums(record.round.id).await?;
     if sums.is_empty() {
-        database.ask_for_sums(&questions(coordinator, task, record, &aggregators).await?).await?;
+        let questions = questions(coordinator, task, record, &aggregators, now).await?;
+        database.ask_for_sums(&questions).await?;
         return Ok(Summed::NotYet);
     }
     let silent: Vec<&ApiKeyId> =
@@ -45,9 +47,11 @@ pub async fn summed(
     if silent.is_empty() {
         return Ok(Summed::Yes);
     }
-    let waited = now.milliseconds_since(record.round.phase.since());
-    let is_last = waited >= policy.reporting_deadline_seconds.saturating_mul(1000);
-    if !is_last && task.state != TaskState::Cancelled {
+    if task.state == TaskState::Cancelled {
+        return Ok(Summed::Cancelled);
+    }
+    let asked_at = sums.iter().map(|sum| sum.asked_at).max().unwrap_or(now);
+    if now.milliseconds_since(asked_at) < policy.reporting_deadline_seconds.saturating_mul(1000) {
         return Ok(Summed::NotYet);
     }
     let mut names = Vec::new();
@@ -68,6 +72,7 @@ async fn questions(
     task: &TaskRecord,
     record: &RoundRecord,
     aggregators: &[ApiKeyId],
+    now: Timestamp,
 ) -> Result<Vec<PartialSumRecord>, DriveError> {
     let accepted = coordinator.storage.accepted_updates(record.round.id).await?;
     let factors = factors(coordinator, task, record, &accepted).await?;
@@ -86,6 +91,8 @@ async fn questions(
             round_id: record.round.id,
             aggregator: aggregator.clone(),
             question,
+            segment: AssignmentId::from_random_bytes(coordinator.random_bytes()),
+            asked_at: now,
             answer: None,
         })
     };
@@ -109,13 +116,11 @@ async fn factors(
     ingest.gather(accepted, Some(sum)).await?;
     let attenuations = attenuations(task, record.round.base_version, accepted);
     let updates = (accepted, &*attenuations);
-    let weighed = crate::in_place::in_place(|| {
-        Weighed::of(ingest, description, record.round.id, updates, parameter_count)
-    })?;
+    let weighed = in_place(|| Weighed::of(ingest, description, record.round.id, updates, parameter_count))?;
     Ok(weighed.factors)
 }
 
-/// Reads the sums of the updates that edge aggregators hold.
+/// Adds up the sums of the updates that edge aggregators hold. Returns `None` if they hold none.
 ///
 /// # Errors
 /// Fails if the storage, the store of updates or the round log fails, or a sum is not one of this round.
@@ -124,27 +129,30 @@ pub async fn read(
     task: &TaskRecord,
     record: &RoundRecord,
     accepted: &[AcceptedUpdate],
-) -> Result<Vec<PartialSum>, DriveError> {
+) -> Result<Option<PartialSum>, DriveError> {
     if accepted.iter().all(|update| update.held.is_none()) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let (ingest, round) = (&coordinator.ingest, record.round.id);
     let values = to_length(task.schema.parameter_count());
     let is_masked = task.description.protection.is_masked();
-    let mut sums = Vec::new();
+    let mut total: Option<PartialSum> = None;
     for sum in coordinator.storage.database()?.partial_sums(round).await? {
         let answer = sum.answer.ok_or(StorageError::NotFound("partial sum"))?;
         if let Some(place) = &answer.place {
-            ingest.gather_segment((round, answer.segment), answer.digest, place).await?;
+            ingest.gather_segment((round, sum.segment), answer.digest, place).await?;
         }
-        let read = || {
-            let mut reader = ingest.log().read(round, answer.segment)?;
+        in_place(|| {
+            let mut reader = ingest.log().read(round, sum.segment)?;
             let mut bytes = vec![0; PartialSum::bytes(values, is_masked)];
             let count = reader.read_tile(&mut bytes)?;
-            bytes.truncate(count);
-            Ok::<_, DriveError>(PartialSum::decode(&bytes, values, is_masked)?)
-        };
-        sums.push(crate::in_place::in_place(read)?);
+            let sum = PartialSum::decode(&bytes[..count], values, is_masked)?;
+            match &mut total {
+                Some(total) => total.add(&sum),
+                None => total = Some(sum),
+            }
+            Ok::<_, DriveError>(())
+        })?;
     }
-    Ok(sums)
+    Ok(total)
 }

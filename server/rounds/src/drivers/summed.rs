@@ -7,4 +7,6 @@ pub enum Summed {
     NotYet,
     /// The sums will never be known, for this reason.
     Never(String),
+    /// The task was cancelled while somebody had not answered.
+    Cancelled,
 }

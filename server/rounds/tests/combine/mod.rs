@@ -132,7 +132,7 @@ fn next_version(
         description,
         round_id,
         accepted,
-        partial: Vec::new(),
+        partial: None,
         newest,
         bases: Bases::default(),
         finalizer_state,

@@ -23,7 +23,7 @@ fn receive(ingest: &Ingest, number: u8, values: &[f32], description: &TaskDescri
 fn making(
     description: &TaskDescription,
     accepted: Vec<AcceptedUpdate>,
-    partial: Vec<PartialSum>,
+    partial: Option<PartialSum>,
     values: usize,
 ) -> Making {
     let reports = accepted.iter().map(|update| (update.weight, update.metrics.step_count));
@@ -52,7 +52,7 @@ fn versions(description: &TaskDescription, updates: &[Vec<f32>]) -> [Vec<f32>; 2
     let whole = Ingest::new(RoundLog::in_memory());
     let all: Vec<_> =
         (1..).zip(updates).map(|(number, update)| receive(&whole, number, update, description)).collect();
-    let made = making(description, all, Vec::new(), values).make(&whole, &Noises::default()).unwrap();
+    let made = making(description, all, None, values).make(&whole, &Noises::default()).unwrap();
 
     let places = [(); 3].map(|()| Ingest::new(RoundLog::in_memory()));
     let mut accepted = Vec::new();
@@ -88,8 +88,9 @@ fn versions(description: &TaskDescription, updates: &[Vec<f32>]) -> [Vec<f32>; 2
         let bytes = PartialSum::Plain(sum.values()).encode();
         PartialSum::decode(&bytes, values, false).unwrap()
     };
-    let partial = vec![sum_of(1), sum_of(2)];
-    let spread = making(description, accepted, partial, values);
+    let mut partial = sum_of(1);
+    partial.add(&sum_of(2));
+    let spread = making(description, accepted, Some(partial), values);
     // A retry after a failed commit makes the same version.
     let first = spread.make(&places[0], &Noises::default()).unwrap();
     let again = spread.make(&places[0], &Noises::default()).unwrap();

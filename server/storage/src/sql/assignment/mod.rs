@@ -1,5 +1,5 @@
 pub(super) mod close;
-mod partial_sum;
+pub(super) mod partial_sum;
 
 use std::collections::BTreeSet;
 
@@ -134,8 +134,7 @@ impl AssignmentRepository for SqlStorage {
              JOIN client_updates ON client_updates.round_id = rounds.id \
              JOIN assignments ON assignments.id = client_updates.assignment_id WHERE rounds.is_open = 1 \
              UNION SELECT partial_sums.round_id, partial_sums.segment FROM rounds \
-             JOIN partial_sums ON partial_sums.round_id = rounds.id \
-             WHERE rounds.is_open = 1 AND partial_sums.segment IS NOT NULL";
+             JOIN partial_sums ON partial_sums.round_id = rounds.id WHERE rounds.is_open = 1";
         let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
         let log = |row| {
             let columns = Columns::new(row, "assignment");

@@ -1,13 +1,14 @@
 //! The sums of edge aggregators.
 
 use folkmoot_protocol::{OrganisationId, RoundId};
-use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, any::AnyRow};
 
 use crate::{
     ApiKeyId, PartialSumAnswer, PartialSumRecord, StorageError,
     sql::{
         SqlStorage,
-        column::{Columns, json, missing},
+        column::{Columns, json, missing, moment},
+        many::{ROWS_MAX, placeholders},
         transaction::in_transaction,
     },
 };
@@ -29,22 +30,25 @@ impl SqlStorage {
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such round.
     pub async fn ask_for_sums(&self, asked: &[PartialSumRecord]) -> Result<(), StorageError> {
-        const INSERT: &str = "INSERT INTO partial_sums (round_id, aggregator, organisation_id, question) \
-             VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+        const INSERT: &str = "INSERT INTO partial_sums (round_id, aggregator, organisation_id, question, segment, asked_at) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
         in_transaction!(self, |connection| {
             for one in asked {
                 let query = sqlx::query(INSERT)
                     .bind(one.round_id.to_string())
                     .bind(&one.aggregator)
                     .bind(one.organisation_id.to_string())
-                    .bind(&one.question);
+                    .bind(&one.question)
+                    .bind(one.segment.to_string())
+                    .bind(moment(one.asked_at)?);
                 query.execute(&mut *connection).await.map_err(missing("round"))?;
             }
             Ok(())
         })
     }
 
-    /// Stores the answer to a question, and returns whether it is the first one. Another one is not stored.
+    /// Stores the answer to a question, and returns whether it was awaited: it is the first one, and the round has not ended.
+    /// Another one is not stored.
     ///
     /// # Errors
     /// [`StorageError::Database`] if the database does not answer.
@@ -54,16 +58,36 @@ impl SqlStorage {
         aggregator: &str,
         answer: &PartialSumAnswer,
     ) -> Result<bool, StorageError> {
-        const UPDATE: &str = "UPDATE partial_sums SET segment = $1, answer = $2 \
-             WHERE round_id = $3 AND aggregator = $4 AND answer IS NULL";
+        const UPDATE: &str =
+            "UPDATE partial_sums SET answer = $1 WHERE round_id = $2 AND aggregator = $3 AND answer IS NULL";
         in_transaction!(self, |connection| {
-            let query = sqlx::query(UPDATE)
-                .bind(answer.segment.to_string())
-                .bind(json(answer)?)
-                .bind(round_id.to_string())
-                .bind(aggregator);
+            let query = sqlx::query(UPDATE).bind(json(answer)?).bind(round_id.to_string()).bind(aggregator);
             Ok(query.execute(connection).await?.rows_affected() == 1)
         })
+    }
+
+    /// Returns those of these rounds that have ended. Rounds that the organisation does not have are left out.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database does not answer.
+    pub async fn ended_rounds(
+        &self,
+        organisation_id: OrganisationId,
+        rounds: &[RoundId],
+    ) -> Result<Vec<RoundId>, StorageError> {
+        let mut ended = Vec::new();
+        for chunk in rounds.chunks(ROWS_MAX) {
+            let select = format!(
+                "SELECT id FROM rounds WHERE organisation_id = $1 AND is_open = 0 AND id IN ({})",
+                placeholders(2, chunk.len())
+            );
+            let query = sqlx::query(AssertSqlSafe(select)).bind(organisation_id.to_string());
+            let query = chunk.iter().fold(query, |query, id| query.bind(id.to_string()));
+            for row in &query.fetch_all(&self.reader).await? {
+                ended.push(Columns::new(row, "round").parsed("id")?);
+            }
+        }
+        Ok(ended)
     }
 
     /// Lists the questions and answers of a round, by aggregator.
@@ -76,7 +100,7 @@ impl SqlStorage {
         rows.iter().map(sum_of).collect()
     }
 
-    /// Lists the open questions to an aggregator, by round. Questions of rounds that have ended are left out.
+    /// Lists the open questions to an aggregator, by round.
     ///
     /// # Errors
     /// [`StorageError::Database`] if the database does not answer.
@@ -85,12 +109,21 @@ impl SqlStorage {
         organisation_id: OrganisationId,
         aggregator: &str,
     ) -> Result<Vec<PartialSumRecord>, StorageError> {
-        const SELECT: &str = "SELECT partial_sums.* FROM partial_sums JOIN rounds ON rounds.id = partial_sums.round_id \
-             WHERE partial_sums.aggregator = $1 AND partial_sums.organisation_id = $2 \
-             AND partial_sums.answer IS NULL AND rounds.is_open = 1 ORDER BY partial_sums.round_id";
+        const SELECT: &str = "SELECT * FROM partial_sums WHERE aggregator = $1 AND organisation_id = $2 \
+             AND answer IS NULL ORDER BY round_id";
         let query = sqlx::query(SELECT).bind(aggregator).bind(organisation_id.to_string());
         query.fetch_all(&self.reader).await?.iter().map(sum_of).collect()
     }
+}
+
+/// Deletes the questions and answers of a round that has ended.
+pub(in crate::sql) async fn delete_partial_sums(
+    connection: &mut AnyConnection,
+    round_id: RoundId,
+) -> Result<(), StorageError> {
+    let query = sqlx::query("DELETE FROM partial_sums WHERE round_id = $1").bind(round_id.to_string());
+    query.execute(connection).await?;
+    Ok(())
 }
 
 fn sum_of(row: &AnyRow) -> Result<PartialSumRecord, StorageError> {
@@ -100,6 +133,8 @@ fn sum_of(row: &AnyRow) -> Result<PartialSumRecord, StorageError> {
         round_id: columns.parsed("round_id")?,
         aggregator: columns.text("aggregator")?,
         question: columns.text("question")?,
+        segment: columns.parsed("segment")?,
+        asked_at: columns.moment("asked_at")?,
         answer: columns.optional_json("answer")?,
     })
 }

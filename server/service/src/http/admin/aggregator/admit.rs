@@ -2,12 +2,13 @@ use axum::{
     Extension, Json,
     body::Body,
     extract::State,
-    http::{Request, request::Parts},
+    http::{Method, Request, request::Parts},
 };
 use folkmoot_api::rounds::aggregators::{AdmissionRequest, AdmissionView};
-use folkmoot_protocol::{ErrorCode, Problem, headers};
+use folkmoot_edge::tls::certificate_of;
+use folkmoot_protocol::{AssignmentId, ErrorCode, Problem, UpdateDigest, headers};
 use folkmoot_rounds::{
-    device::{self, Admitted},
+    device::{self, Admitted, Aggregator},
     refusal::Refusal,
 };
 
@@ -34,19 +35,13 @@ pub async fn admit(
     Extension(caller): Extension<Caller>,
     request: Request<Body>,
 ) -> Result<Json<AdmissionView>, Refused> {
+    // A device behind an aggregator shows its certificate to nobody, so the aggregator must be one of the authority's devices.
+    certificate_of(request.extensions(), (app.clock)()).map_err(Refusal)?;
     let aggregator = aggregator(caller)?;
     let asked: AdmissionRequest = read::json(&app, request).await?;
-    let parts = head(&asked)?;
-    let is_part = parts.method == axum::http::Method::PUT;
-    let (part, digest) = if is_part {
-        let offset = signed::required(&parts.headers, headers::UPLOAD_OFFSET)?;
-        let length = signed::required(&parts.headers, headers::UPLOAD_LENGTH)?;
-        (Some((offset, length)), Some(signed::required(&parts.headers, headers::CONTENT_DIGEST)?))
-    } else {
-        (None, None)
-    };
-    let client = signed::authenticate(&app, &parts, part).await?;
-    let update = (asked.assignment_id, digest);
+    let head = Head::of(&asked)?;
+    let client = signed::authenticate_there(&app, &head.parts, head.part).await?;
+    let update = (head.assignment_id, head.digest);
     let admitted = device::admit_held(&app.coordinator, &aggregator, &client, update, (app.clock)()).await?;
     Ok(Json(match admitted {
         Admitted::Accepted(status) => AdmissionView { answer: Some(status), norm_max: None },
@@ -54,21 +49,59 @@ pub async fn admit(
     }))
 }
 
-/// Builds the head of the client's request again. Its path must be that of the assignment's update.
-fn head(asked: &AdmissionRequest) -> Result<Parts, Refusal> {
-    let malformed = |detail: String| Refusal::new(ErrorCode::MalformedRequest, detail);
-    let expected = format!("/v1/assignments/{}/update", asked.assignment_id);
-    if asked.path != expected || !["GET", "PUT"].contains(&asked.method.as_str()) {
-        return Err(malformed(format!("only GET and PUT of {expected} can be admitted")));
-    }
-    let mut request = Request::builder().method(asked.method.as_str()).uri(&asked.path);
-    for (name, value) in &asked.headers {
-        if !headers::ALL.contains(&name.as_str()) {
-            return Err(malformed("only the headers that clients sign can be sent on".to_owned()));
+/// The head of a client's request about its update.
+pub struct Head {
+    pub assignment_id: AssignmentId,
+    pub parts: Parts,
+    /// The offset of the part and the length of the update; `None` for a question about its state.
+    pub part: Option<(u64, u64)>,
+    /// The digest of the update; `None` for a question about its state.
+    pub digest: Option<UpdateDigest>,
+}
+
+impl Head {
+    /// Builds the head again. Its path must be that of the assignment's update.
+    ///
+    /// # Errors
+    /// Refuses the head of any other request.
+    pub fn of(asked: &AdmissionRequest) -> Result<Self, Refusal> {
+        let malformed = |detail: String| Refusal::new(ErrorCode::MalformedRequest, detail);
+        let expected = format!("/v1/assignments/{}/update", asked.assignment_id);
+        if asked.path != expected || !["GET", "PUT"].contains(&asked.method.as_str()) {
+            return Err(malformed(format!("only GET and PUT of {expected} can be admitted")));
         }
-        request = request.header(name, value);
+        let mut request = Request::builder().method(asked.method.as_str()).uri(&asked.path);
+        for (name, value) in &asked.headers {
+            if !headers::ALL.contains(&name.as_str()) {
+                return Err(malformed("only the headers that clients sign can be sent on".to_owned()));
+            }
+            request = request.header(name, value);
+        }
+        let request = request.body(());
+        let request = request.map_err(|error| malformed(format!("the request cannot be read: {error}")))?;
+        let (parts, ()) = request.into_parts();
+        let assignment_id = asked.assignment_id;
+        if parts.method != Method::PUT {
+            return Ok(Self { assignment_id, parts, part: None, digest: None });
+        }
+        let offset = signed::required(&parts.headers, headers::UPLOAD_OFFSET)?;
+        let length = signed::required(&parts.headers, headers::UPLOAD_LENGTH)?;
+        let digest = signed::required(&parts.headers, headers::CONTENT_DIGEST)?;
+        Ok(Self { assignment_id, parts, part: Some((offset, length)), digest: Some(digest) })
     }
-    let request =
-        request.body(()).map_err(|error| malformed(format!("the request cannot be read: {error}")))?;
-    Ok(request.into_parts().0)
+
+    /// Verifies that the client of the assignment has signed this head to send its update, now or before. So an aggregator can
+    /// neither accept nor refuse an update that no client has sent to it. Returns the update's digest and length.
+    ///
+    /// # Errors
+    /// Refuses a head that is not signed, or is no part of an update.
+    pub async fn vouched(&self, app: &App, aggregator: &Aggregator) -> Result<(UpdateDigest, u64), Refusal> {
+        let (Some(digest), Some((_, length))) = (self.digest, self.part) else {
+            let detail = "the head is that of a question; send the head of a part of the update";
+            return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+        };
+        let client = device::client_of(&app.coordinator, aggregator, self.assignment_id).await?;
+        signed::verify(app, &self.parts, self.part, &client)?;
+        Ok((digest, length))
+    }
 }

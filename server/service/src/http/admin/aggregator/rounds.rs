@@ -14,10 +14,12 @@ use folkmoot_api::{
 };
 use folkmoot_protocol::{ErrorCode, Problem, RoundId};
 use folkmoot_rounds::{
-    device::{self, Aggregator, WantedSum},
+    combine::SumQuestion,
+    device::{self, WantedSum},
     refusal::Refusal,
 };
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
+use tracing::Instrument;
 
 use super::aggregator;
 use crate::{
@@ -32,6 +34,12 @@ use crate::{
 
 /// The interval at which a waiting request looks for work: any process may have closed the round.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// A waiting request looks for ended rounds in one of so many turns: nobody waits for that.
+const ENDED_EVERY: u32 = 4;
+
+/// The turns to receive a sum, which is in memory meanwhile.
+static TURNS: Semaphore = Semaphore::const_new(2);
 
 /// Returns the work of an edge aggregator: the sums that closed rounds wait for, and the rounds that have ended. Waits until
 /// there is some.
@@ -56,12 +64,19 @@ pub async fn find_work(
     }
     let wait = Duration::from_secs(wait_seconds.into()).min(app.limits.long_poll_max);
     let end = Instant::now() + wait;
+    let mut turns_until_ended = 0;
     loop {
-        let work = work(&app, &aggregator, &rounds).await?;
+        let ended = match turns_until_ended {
+            0 => device::rounds_that_ended(&app.coordinator, &aggregator, &rounds).await?,
+            _ => Vec::new(),
+        };
+        turns_until_ended = (turns_until_ended + 1) % ENDED_EVERY;
+        let wanted = device::wanted_sums(&app.coordinator, &aggregator).await?;
         let left = end.saturating_duration_since(Instant::now());
         let is_over = left.is_zero() || *app.stage.borrow() == Stage::Closing;
-        if is_over || work != AggregatorWorkView::default() {
-            return Ok(Json(work));
+        if is_over || !ended.is_empty() || !wanted.is_empty() {
+            let wanted = wanted.into_iter().map(wanted_view).collect();
+            return Ok(Json(AggregatorWorkView { wanted, ended }));
         }
         tokio::select! {
             () = Stage::Closing.reached(app.stage.clone()) => {}
@@ -70,17 +85,12 @@ pub async fn find_work(
     }
 }
 
-async fn work(app: &App, aggregator: &Aggregator, rounds: &[RoundId]) -> Result<AggregatorWorkView, Refusal> {
-    let wanted = device::wanted_sums(&app.coordinator, aggregator).await?;
-    let ended = device::rounds_that_ended(&app.coordinator, aggregator, rounds).await?;
-    let view = |(round_id, question): (RoundId, folkmoot_rounds::combine::SumQuestion)| {
-        let updates = question
-            .updates
-            .iter()
-            .map(|one| WantedUpdateView { assignment_id: one.assignment_id, factor_bits: one.factor_bits });
-        WantedSumView { round_id, task_id: question.task_id, updates: updates.collect() }
-    };
-    Ok(AggregatorWorkView { wanted: wanted.into_iter().map(view).collect(), ended })
+fn wanted_view((round_id, question): (RoundId, SumQuestion)) -> WantedSumView {
+    let updates = question
+        .updates
+        .iter()
+        .map(|one| WantedUpdateView { assignment_id: one.assignment_id, factor_bits: one.factor_bits });
+    WantedSumView { round_id, task_id: question.task_id, updates: updates.collect() }
 }
 
 /// Takes an edge aggregator's sum of a round. The same sum can be sent again.
@@ -103,9 +113,17 @@ pub async fn take_sum(
     let id: RoundId = read::id(&id, ErrorCode::ResourceUnknown)?;
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/octet-stream")?;
-    if let Some(wanted) = WantedSum::of(&app.coordinator, &aggregator, id).await? {
-        let bytes = body::receive(&app, body, "the length of the model", wanted.bytes()).await?;
-        wanted.take(&app.coordinator, &aggregator, &bytes).await?;
-    }
+    let Some(wanted) = WantedSum::of(&app.coordinator, &aggregator, id).await? else {
+        return Ok(StatusCode::NO_CONTENT);
+    };
+    let turn = TURNS.acquire().await;
+    let bytes = body::receive(&app, body, "the length of the model", wanted.bytes()).await?;
+    let (coordinator, now) = (app.coordinator.clone(), (app.clock)());
+    coordinator.tenants.received(aggregator.organisation_id, bytes.len() as u64, now);
+    // A separate task: it finishes even if the aggregator disconnects.
+    let taking = async move { wanted.take(&coordinator, &bytes).await };
+    let taken = tokio::spawn(taking.in_current_span()).await;
+    drop(turn);
+    taken.map_err(|error| Refusal::internal(&error))??;
     Ok(StatusCode::NO_CONTENT)
 }

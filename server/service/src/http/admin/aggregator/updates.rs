@@ -10,7 +10,7 @@ use folkmoot_protocol::{Problem, RoundId, messages::UploadStatus, update::Update
 use folkmoot_rounds::device;
 use folkmoot_storage::{AcceptedUpdate, HeldUpdate};
 
-use super::aggregator;
+use super::{admit::Head, aggregator};
 use crate::http::{
     App,
     admin::{access::Caller, read},
@@ -33,14 +33,16 @@ pub async fn accept_update(
 ) -> Result<Json<UploadStatus>, Refused> {
     let aggregator = aggregator(caller)?;
     let sent: HeldUpdateRequest = read::json(&app, request).await?;
+    let head = Head::of(&sent.head)?;
+    let (digest, bytes) = head.vouched(&app, &aggregator).await?;
     let now = (app.clock)();
     let update = AcceptedUpdate {
-        assignment_id: sent.assignment_id,
+        assignment_id: head.assignment_id,
         // The round and the version come from the assignment.
         round_id: RoundId::from_bytes([0; 16]),
         base_version: 0,
-        digest: sent.digest,
-        bytes: sent.bytes,
+        digest,
+        bytes,
         codec: sent.codec,
         weight: sent.weight,
         metrics: UpdateMetrics {
@@ -74,7 +76,9 @@ pub async fn refuse_update(
     request: Request<Body>,
 ) -> Result<StatusCode, Refused> {
     let aggregator = aggregator(caller)?;
-    let RefusedUpdateRequest { assignment_id, code } = read::json(&app, request).await?;
-    device::refuse_held(&app.coordinator, &aggregator, assignment_id, code, (app.clock)()).await?;
+    let RefusedUpdateRequest { head, code } = read::json(&app, request).await?;
+    let head = Head::of(&head)?;
+    head.vouched(&app, &aggregator).await?;
+    device::refuse_held(&app.coordinator, &aggregator, head.assignment_id, code, (app.clock)()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
