@@ -40,10 +40,14 @@ pub async fn summed(
     if sums.is_empty() {
         let questions = questions(coordinator, task, record, &aggregators, now).await?;
         database.ask_for_sums(&questions).await?;
+        tracing::info!(
+            task = %task.id, round = record.round.number, aggregators = names(coordinator, &aggregators).await?,
+            "round waits for the sums of edge aggregators"
+        );
         return Ok(Summed::NotYet);
     }
-    let silent: Vec<&ApiKeyId> =
-        sums.iter().filter(|sum| sum.answer.is_none()).map(|sum| &sum.aggregator).collect();
+    let silent = sums.iter().filter(|sum| sum.answer.is_none()).map(|sum| sum.aggregator.clone());
+    let silent: Vec<ApiKeyId> = silent.collect();
     if silent.is_empty() {
         return Ok(Summed::Yes);
     }
@@ -54,16 +58,21 @@ pub async fn summed(
     if now.milliseconds_since(asked_at) < policy.reporting_deadline_seconds.saturating_mul(1000) {
         return Ok(Summed::NotYet);
     }
+    Ok(Summed::Never(format!(
+        "no sum has come from the edge aggregators {} within {} s; look at their logs, and start them again with their data folders",
+        names(coordinator, &silent).await?,
+        policy.reporting_deadline_seconds
+    )))
+}
+
+/// Returns the names of keys, for people.
+async fn names(coordinator: &Coordinator, keys: &[ApiKeyId]) -> Result<String, DriveError> {
     let mut names = Vec::new();
-    for id in silent {
+    for id in keys {
         let key = coordinator.storage.api_key(id).await?;
         names.push(key.map_or_else(|| id.clone(), |key| format!("{} ({id})", key.name)));
     }
-    Ok(Summed::Never(format!(
-        "no sum has come from the edge aggregators {} within {} s; look at their logs, and start them again with their data folders",
-        names.join(", "),
-        policy.reporting_deadline_seconds
-    )))
+    Ok(names.join(", "))
 }
 
 /// Lists the updates and factors for each aggregator.

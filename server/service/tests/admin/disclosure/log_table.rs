@@ -9,6 +9,7 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
         Shown,
         &[
             "accepted",
+            "aggregators",
             "assignment",
             "client",
             "clients",
