@@ -113,7 +113,7 @@ pub struct RoundView {
 }
 
 /// The event that ends the current phase of an open round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AwaitedView {
     /// The number of waiting clients (phase `selecting`) or of accepted updates (other phases) that ends the phase at
     /// once. Null if no number does, or if the task claims privacy amplification by sampling.
@@ -124,6 +124,10 @@ pub struct AwaitedView {
     /// abandoned, and a round in phase `collecting` continues. Null without a deadline, or if the task claims privacy
     /// amplification by sampling.
     pub needed_then: Option<u64>,
+    /// The names and keys of the edge aggregators whose sums a round in phase `aggregating` waits for. Without a sum at the
+    /// deadline, the round is abandoned.
+    #[serde(default)]
+    pub sums_of: Vec<String>,
 }
 
 /// A round with the outcomes of its assignments. All counts are null if the task claims privacy amplification by

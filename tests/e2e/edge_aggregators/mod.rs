@@ -193,6 +193,16 @@ async fn a_site_that_does_not_come_back_costs_its_round() {
     let mut deployment = Deployment::start(COORDINATOR, &spec(3), |config| config.is_clock_held = true).await;
     let mut site = Site::of(&deployment).await;
     let members = close_without(&deployment, &mut site).await;
+    let asked = |line: &str| fields_of(line, "round waits for the sums of edge aggregators").map(drop);
+    patiently("the request for the sum", deployment.log.wait_for(0, asked)).await;
+    let storage = deployment.storage().await;
+    let viewer = key(&storage, deployment.task.organisation, Role::Viewer).await;
+    storage.close().await;
+    let certificate = deployment.http_settings().certificate_pem;
+    let viewer = AdminClient::new(&deployment.url(), &viewer.to_string(), certificate).unwrap();
+    let shown = viewer.task(deployment.task.id).await.unwrap();
+    let awaited = shown.open_round.and_then(|open| open.awaited).expect("it is awaited");
+    assert!(awaited.sums_of[0].starts_with("test (") && awaited.until.is_some(), "{awaited:?}");
     let line = deployment.log.since(0).len();
     deployment.advance(Duration::from_secs(601)).await;
     let named = |line: &str| {

@@ -36,9 +36,9 @@ pub fn text(task: &TaskView) -> String {
         ("created", moment(task.created_at)),
     ];
     if let Some((phase, awaited)) =
-        task.open_round.as_ref().and_then(|open| Some((&open.round.phase, open.awaited?)))
+        task.open_round.as_ref().and_then(|open| Some((&open.round.phase, open.awaited.as_ref()?)))
     {
-        lines.insert(6, ("waits", waits(phase, &awaited)));
+        lines.insert(6, ("waits", waits(phase, awaited)));
     }
     if let Some(pause) = &task.pause {
         let (code, reason) = (&pause.code, &pause.reason);
@@ -63,6 +63,10 @@ fn open_round(open: &OpenRoundView) -> String {
 }
 
 fn waits(phase: &str, awaited: &AwaitedView) -> String {
+    if !awaited.sums_of.is_empty() {
+        let until = awaited.until.map(|until| format!(", until {}", moment(until)));
+        return format!("for the sums of {}{}", awaited.sums_of.join(", "), until.unwrap_or_default());
+    }
     let things = if phase == "selecting" { "client" } else { "update" };
     let counted = |count: u64| format!("{count} {things}{}", if count == 1 { "" } else { "s" });
     match (awaited.needed, awaited.until.map(moment), awaited.needed_then) {
@@ -86,8 +90,9 @@ mod tests {
     #[test]
     fn a_round_says_what_it_waits_for() {
         let at = Some(Timestamp(1_800_000_000_000));
-        let text =
-            |phase, needed, until, needed_then| waits(phase, &AwaitedView { needed, until, needed_then });
+        let text = |phase, needed, until, needed_then| {
+            waits(phase, &AwaitedView { needed, until, needed_then, sums_of: Vec::new() })
+        };
         let time = "2027-01-15T08:00:00Z";
         assert_eq!(
             text("selecting", Some(5), at, Some(3)),
@@ -98,5 +103,11 @@ mod tests {
         assert_eq!(text("collecting", Some(10), None, None), "for 10 updates");
         assert_eq!(text("collecting", None, at, Some(2)), format!("until {time}, with at least 2 updates"));
         assert_eq!(text("selecting", None, at, None), format!("until {time}"));
+        let sums_of = vec!["north (1)".to_owned(), "south (2)".to_owned()];
+        let sums = AwaitedView { needed: None, until: at, needed_then: None, sums_of };
+        assert_eq!(
+            waits("aggregating", &sums),
+            format!("for the sums of north (1), south (2), until {time}")
+        );
     }
 }

@@ -23,7 +23,7 @@ mod supervise;
 mod versions;
 
 pub use advance::drive_task;
-pub use awaited::awaited;
+pub use awaited::{Awaits, awaited};
 pub use error::DriveError;
 pub use open::release_again;
 pub use release::forget_last_noise;

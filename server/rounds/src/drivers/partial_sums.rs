@@ -3,7 +3,7 @@
 use folkmoot_coordinator::{round::Purpose, scheduling::SchedulingChoice, task::TaskState};
 use folkmoot_protocol::{AssignmentId, Timestamp, saturating::to_length};
 use folkmoot_storage::{
-    AcceptedUpdate, ApiKeyId, ApiKeyRepository, AssignmentRepository, PartialSumRecord, RoundRecord,
+    AcceptedUpdate, ApiKeyId, ApiKeyRepository, AssignmentRepository, PartialSumRecord, RoundRecord, Storage,
     StorageError, TaskRecord,
 };
 
@@ -40,8 +40,9 @@ pub async fn summed(
     if sums.is_empty() {
         let questions = questions(coordinator, task, record, &aggregators, now).await?;
         database.ask_for_sums(&questions).await?;
+        let aggregators = names(&coordinator.storage, aggregators.iter()).await?.join(", ");
         tracing::info!(
-            task = %task.id, round = record.round.number, aggregators = names(coordinator, &aggregators).await?,
+            task = %task.id, round = record.round.number, aggregators,
             "round waits for the sums of edge aggregators"
         );
         return Ok(Summed::NotYet);
@@ -60,19 +61,22 @@ pub async fn summed(
     }
     Ok(Summed::Never(format!(
         "no sum has come from the edge aggregators {} within {} s; look at their logs, and start them again with their data folders",
-        names(coordinator, &silent).await?,
+        names(&coordinator.storage, silent.iter()).await?.join(", "),
         policy.reporting_deadline_seconds
     )))
 }
 
 /// Returns the names of keys, for people.
-async fn names(coordinator: &Coordinator, keys: &[ApiKeyId]) -> Result<String, DriveError> {
+pub(super) async fn names<'a>(
+    storage: &Storage,
+    keys: impl Iterator<Item = &'a ApiKeyId>,
+) -> Result<Vec<String>, StorageError> {
     let mut names = Vec::new();
     for id in keys {
-        let key = coordinator.storage.api_key(id).await?;
+        let key = storage.api_key(id).await?;
         names.push(key.map_or_else(|| id.clone(), |key| format!("{} ({id})", key.name)));
     }
-    Ok(names.join(", "))
+    Ok(names)
 }
 
 /// Lists the updates and factors for each aggregator.

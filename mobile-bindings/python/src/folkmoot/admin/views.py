@@ -75,6 +75,7 @@ class AwaitedView(TypedDict):
     needed: int | None
     until: int | None
     needed_then: int | None
+    sums_of: list[str]
 
 
 class OpenRoundView(TypedDict):

@@ -118,7 +118,13 @@ export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?:
 
 /** Names the event that ends the phase of an open round, and its time. */
 function Awaits({ phase, awaited, soFar }: { phase: string; awaited: Awaited; soFar: number | undefined }) {
-  const { needed, until, needed_then: then } = awaited;
+  const { needed, until, needed_then: then, sums_of: sums } = awaited;
+  if (sums?.length && typeof until === 'number')
+    return (
+      <p>
+        Waits for the sums of {sums.join(', ')} until <Until at={until} />.
+      </p>
+    );
   const counted = (value: number) => {
     const thing = phase === 'selecting' ? 'client' : 'update';
     return `${count(value)} ${thing}${value === 1 ? '' : 's'}`;

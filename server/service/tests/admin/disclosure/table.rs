@@ -147,7 +147,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("ModelSummary", NotClients, &["created_at", "model", "model_bytes", "name", "parameter_count"]),
     ("ModelView", NotClients, &["model", "model_bytes", "parameter_count", "schema"]),
     ("NodeView", NotClients, &["inputs", "name", "operator", "outputs"]),
-    ("AwaitedView", Shown, &["needed", "needed_then", "until"]),
+    ("AwaitedView", Shown, &["needed", "needed_then", "sums_of", "until"]),
     ("OpenRoundView", Shown, &["accepted", "awaited", "dropped", "outstanding", "round"]),
     ("OrganisationView", NotClients, &["closed_at", "created_at", "id", "name", "quotas"]),
     ("OverviewView", Clients, &["hours", "populations"]),

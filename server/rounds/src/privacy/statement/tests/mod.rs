@@ -93,7 +93,10 @@ fn all_that_a_reader_needs_is_said() {
         ("Adjacency", "Zero-out: two runs are adjacent".into()),
         ("Adjacency", "of one client is replaced by zeros, and is left out of the count".into()),
         ("Released", "the clipping norms computed from the noised counts".into()),
-        ("Who is trusted", "The coordinator, the edge aggregators that clients use, and their operators".into()),
+        (
+            "Who is trusted",
+            "The coordinator, the edge aggregators that clients use, and their operators".into(),
+        ),
         ("Who is trusted", "loss and example count and how long it trained".into()),
         ("Spent so far", format!("Reasonable: epsilon {spent:.3} at delta 1e-6 per client; rho {rho:.6}.")),
         ("Spent so far", "the most that the 20 versions released with noise have cost any client".into()),

@@ -7,6 +7,7 @@ use folkmoot_coordinator::{
     round::{Awaited, Outcome},
     task::TaskDescription,
 };
+use folkmoot_rounds::drivers::Awaits;
 use folkmoot_storage::{AssignmentRecord, AssignmentStatus, DropReason, RoundRecord};
 use serde::Serialize;
 
@@ -33,9 +34,9 @@ pub fn round_view(record: &RoundRecord, task: &TaskDescription) -> RoundView {
 }
 
 /// Converts the event that a round waits for.
-pub fn awaited_view(awaited: Awaited) -> AwaitedView {
-    let Awaited { needed, until, needed_then } = awaited;
-    AwaitedView { needed, until, needed_then }
+pub fn awaited_view(awaits: Awaits) -> AwaitedView {
+    let Awaits { event: Awaited { needed, until, needed_then }, sums_of } = awaits;
+    AwaitedView { needed, until, needed_then, sums_of }
 }
 
 /// Counts a round's assignments by outcome. All counts are omitted if the task hides them.
@@ -43,7 +44,7 @@ pub fn funnel(
     record: &RoundRecord,
     task: &TaskDescription,
     assignments: &[AssignmentRecord],
-    awaited: Option<Awaited>,
+    awaited: Option<Awaits>,
 ) -> RoundFunnelView {
     let round = round_view(record, task);
     if task.hides_counts() {
