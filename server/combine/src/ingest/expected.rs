@@ -15,6 +15,7 @@ use folkmoot_secure_aggregation::{Ring, seal_bytes};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 use folkmoot_unmasking::masked_bytes;
 
+use super::tally::Tally;
 use crate::{network_class::NetworkClass, parts::PartPlaces, refusal::Refusal};
 
 /// The maximum number of bytes of a payload in addition to its values, for tags and lengths.
@@ -190,6 +191,13 @@ impl ExpectedUpdate {
             Some(first) if codecs.all(|codec| codec == first) => first.to_string(),
             Some(_) => SEVERAL.to_owned(),
         }
+    }
+
+    /// Returns the contribution to the metrics of an update with this codec and size; `None` if they must not count it.
+    pub fn tally(&self, codec: &str, bytes: u64) -> Option<Tally> {
+        let network = self.counted_as?.name();
+        let codec = codec.split(':').next().unwrap_or_default().to_owned();
+        Some(Tally { codec, network, bytes, float32_bytes: update_bytes(self.parameter_count as u64)? })
     }
 
     /// Returns the aggregator; `None` if updates are not summed on arrival.

@@ -368,11 +368,8 @@ impl Upload {
     /// Returns the update's contribution to the metrics, to be counted after the update is accepted. `None` if the
     /// metrics must not count it.
     pub fn tally(&self) -> Option<Tally> {
-        let (network, header) = (self.expected.counted_as?, self.decoder.header()?);
-        let codec = self.expected.codec(&self.decoder.recipes());
-        let name = codec.split(':').next().unwrap_or_default().to_owned();
-        let float32_bytes = update_bytes(header.element_count)?;
-        Some(Tally { codec: name, network: network.name(), bytes: self.received, float32_bytes })
+        self.decoder.header()?;
+        self.expected.tally(&self.expected.codec(&self.decoder.recipes()), self.received)
     }
 
     /// Returns the id of the assignment that the upload answers.

@@ -181,6 +181,9 @@ pub async fn accept_held(
     let outcome = coordinator.storage.accept_update(&update).await?;
     drop(turn);
     if outcome == AcceptOutcome::Accepted {
+        if let Some(tally) = expected.tally(&update.codec, bytes) {
+            tally.count();
+        }
         coordinator.tenants.updated(aggregator.organisation_id, now);
     }
     answered(coordinator, outcome, bytes)
