@@ -369,7 +369,7 @@ async fn numbers_and_sums_that_no_update_has_are_refused() {
             head: AdmissionRequest { headers: Default::default(), ..update.head.clone() },
             ..update.clone()
         },
-        HeldUpdateRequest { codec: "x".repeat(65), ..update.clone() },
+        HeldUpdateRequest { codec: "eden:4".into(), ..update.clone() },
         HeldUpdateRequest { norm_square: -1.0, ..update.clone() },
     ] {
         assert!(own.accept_held_update(&wrong).await.is_err(), "{wrong:?}");

@@ -15,7 +15,7 @@ use folkmoot_secure_aggregation::{Ring, seal_bytes};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 use folkmoot_unmasking::masked_bytes;
 
-use super::tally::Tally;
+use super::{masked::MASKED, tally::Tally};
 use crate::{network_class::NetworkClass, parts::PartPlaces, refusal::Refusal};
 
 /// The maximum number of bytes of a payload in addition to its values, for tags and lengths.
@@ -190,6 +190,19 @@ impl ExpectedUpdate {
             None => FLOAT32.to_owned(),
             Some(first) if codecs.all(|codec| codec == first) => first.to_string(),
             Some(_) => SEVERAL.to_owned(),
+        }
+    }
+
+    /// Returns whether an update can have a codec of this name.
+    pub fn may_have_codec(&self, codec: &str) -> bool {
+        let recipes = self.compression.iter().flat_map(|compression| &compression.1);
+        match self.ring {
+            Some(_) => codec == MASKED,
+            None => {
+                codec == FLOAT32
+                    || (self.compression.is_some() && codec == SEVERAL)
+                    || recipes.into_iter().any(|recipe| recipe.codec.to_string() == codec)
+            }
         }
     }
 

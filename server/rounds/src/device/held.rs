@@ -25,9 +25,6 @@ use crate::{
     signals::Signal,
 };
 
-/// The longest codec name of an update, in bytes.
-const CODEC_BYTES_MAX: usize = 64;
-
 /// An edge aggregator, known by its API key.
 #[derive(Clone, Debug)]
 pub struct Aggregator {
@@ -160,7 +157,7 @@ pub async fn accept_held(
     let extent = update.held.as_ref().map(|held| held.extent).unwrap_or_default();
     let is_size = |size: f64| size.is_finite() && size >= 0.0;
     if !expected.may_have(update.bytes)
-        || update.codec.len() > CODEC_BYTES_MAX
+        || !expected.may_have_codec(&update.codec)
         || !is_size(extent.square)
         || !is_size(extent.peak)
     {
