@@ -54,6 +54,8 @@ def model(tmp_path):
 def endpoints():
     document = json.loads(OPENAPI.read_text())
     paths = {path for path in document["paths"] if path.startswith("/v1/admin/")} - FOR_THE_PAGE_ALONE
+    # An edge aggregator is a program of its own.
+    paths = {path for path in paths if not path.startswith("/v1/admin/aggregator/")}
     return {(method.upper(), path) for path in paths for method in document["paths"][path]}
 
 

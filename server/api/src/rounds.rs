@@ -127,6 +127,7 @@ pub struct AwaitedView {
     /// The names and keys of the edge aggregators whose sums a round in phase `aggregating` waits for. Without a sum at the
     /// deadline, the round is abandoned.
     #[serde(default)]
+    #[schema(required = true)]
     pub sums_of: Vec<String>,
 }
 
