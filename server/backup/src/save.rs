@@ -90,7 +90,10 @@ async fn copy(from: &Places, url: &str, output: &Path, now: Timestamp) -> Result
     let blobs = blobs.with_cache_bytes_max(0);
     // A blob is stored before a row names it. Blobs that no row names are left out: nothing would ever delete them.
     let mut named = BTreeMap::new();
-    for digest in blobs.digests().await? {
+    // A blob that was set aside may have been named since.
+    let inventory = blobs.inventory().await?;
+    let aside = inventory.aside.iter().map(|blob| blob.digest);
+    for digest in inventory.stored.iter().map(|blob| blob.digest).chain(aside) {
         named.insert(digest, false);
     }
     for digest in reader.newest_blobs(u32::MAX).await? {

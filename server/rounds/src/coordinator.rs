@@ -7,7 +7,7 @@ use folkmoot_objects::{BlobStore, UpdateStore};
 use folkmoot_protocol::RoundId;
 use folkmoot_round_log::{RoundLog, RoundLogError};
 use folkmoot_storage::{
-    AssignmentRepository, AssignmentStatus, Catalog, RoundRecord, Storage, StorageError, TaskRecord,
+    AssignmentRepository, AssignmentStatus, RoundRecord, Storage, StorageError, TaskRecord,
 };
 use folkmoot_strategy::Strategies;
 use folkmoot_unmasking::{Committee, CommitteeRounds, Exchange, NoCommittee, Transcripts, UnmaskError};
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 use crate::{
     answers::Answers,
+    catalog::Catalog,
     charged::Charged,
     downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use folkmoot_coordinator::task::Downstream;
 use folkmoot_objects::{BlobStore, BlobStoreError};
 use folkmoot_protocol::{Recipe, TaskId, messages::Artifact};
-use folkmoot_storage::{Catalog, Storage, StorageError, TaskRecord};
+use folkmoot_storage::{Storage, StorageError, TaskRecord};
 use folkmoot_update::codec::{Part, encode_part};
 
-use crate::refusal::Refusal;
+use crate::{catalog::Catalog, refusal::Refusal};
 
 /// The maximum number of versions whose parts are cached.
 const VERSIONS_MAX: usize = 1024;

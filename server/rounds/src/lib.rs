@@ -7,6 +7,7 @@
 
 pub mod answers;
 pub mod audit_retention;
+pub mod catalog;
 pub mod charged;
 pub mod clock;
 pub mod components;

@@ -30,6 +30,8 @@ pub struct ModelVersionRecord {
     pub making: VersionMaking,
     /// When the version was released.
     pub created_at: Timestamp,
+    /// When the weights were dropped, because newer versions took their place; `None` while they are kept.
+    pub dropped_at: Option<Timestamp>,
 }
 
 impl ModelVersionRecord {

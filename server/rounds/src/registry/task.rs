@@ -92,6 +92,7 @@ pub(super) async fn prepare(
             ..VersionMaking::default()
         },
         created_at: now,
+        dropped_at: None,
     };
     Ok(Prepared { task, version, standing })
 }

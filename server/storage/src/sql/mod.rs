@@ -7,6 +7,7 @@ mod api_key;
 mod assignment;
 mod audit;
 mod base;
+mod blobs;
 mod check_in;
 mod client;
 mod endorsement;
@@ -44,6 +45,7 @@ pub use base::{
     inspection::{DatabasePlace, DatabaseReader, MigrationState},
     tables::{ColumnKind, OpenUpdate, SchemaVersion, TableColumn, TableSchema, TableValue, TableWriter},
 };
+pub use blobs::{BlobNames, KeptVersions};
 pub use nonces::SharedNonces;
 pub use process_table::{ProcessListener, ProcessRecord, ProcessTable};
 use sqlx::AnyPool;
