@@ -77,6 +77,7 @@ fn open_source(from: &Places) -> Result<(String, Option<DataFolder>), BackupErro
 async fn copy(from: &Places, url: &str, output: &Path, now: Timestamp) -> Result<BackupSummary, BackupError> {
     let mut reader = DatabaseReader::open(url).await?;
     check_schema(&mut reader).await?;
+    reader.hold_blobs().await?;
     reader.begin_snapshot().await?;
     let mut manifest = Manifest::new(now, reader.schema_version());
     manifest.organisation_id = reader.organisation_named(DEFAULT_ORGANISATION).await?;
@@ -118,7 +119,7 @@ async fn copy(from: &Places, url: &str, output: &Path, now: Timestamp) -> Result
     Ok(BackupSummary::of(&manifest))
 }
 
-async fn check_schema(reader: &mut DatabaseReader) -> Result<(), BackupError> {
+pub(super) async fn check_schema(reader: &mut DatabaseReader) -> Result<(), BackupError> {
     let state = reader.migrations().await?;
     let differences = [
         ("pending", &state.pending),
