@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The number of ticks from one collection to the next.
-const TICKS: u64 = 4;
+const TICKS: u64 = 16;
 /// A time at which every blob of the test is old, because blobs have the time of the real clock.
 const FAR: Timestamp = Timestamp(9_000_000_000_000_000);
 

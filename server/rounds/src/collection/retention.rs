@@ -33,7 +33,7 @@ pub async fn drop_old_versions(coordinator: &Coordinator, now: Timestamp) -> Res
         let unneeded = unneeded(&task, &versions, keep, &also);
         let dropped = database.drop_versions(id, &unneeded, now).await?;
         if let (Some(first), Some(last)) = (dropped.first(), dropped.last()) {
-            tracing::info!(task = %id, versions = dropped.len(), first, last, keep, "dropped the weights of old versions");
+            tracing::info!(task = %id, dropped = dropped.len(), first, last, keep, "dropped the weights of old versions");
         }
         count += dropped.len() as u64;
     }

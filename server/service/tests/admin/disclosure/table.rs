@@ -358,7 +358,16 @@ pub(super) const FIELDS: &[Row] = &[
     (
         "VersionView",
         Versions,
-        &["change_norm", "created_at", "number", "rolled_back_to", "round_id", "weights", "weights_bytes"],
+        &[
+            "change_norm",
+            "created_at",
+            "dropped_at",
+            "number",
+            "rolled_back_to",
+            "round_id",
+            "weights",
+            "weights_bytes",
+        ],
     ),
 ];
 
@@ -377,6 +386,7 @@ pub(super) const OPAQUE: &[(&str, Decision)] = &[
 
 /// The metrics, which need no key.
 pub(super) const METRICS: &[(&str, Decision)] = &[
+    ("folkmoot_blob_bytes_freed_total", NotClients),
     // An update that cannot be combined, or a failure of the coordinator.
     ("folkmoot_commits_failed_total", Shown),
     ("folkmoot_selections_failed_total", Shown),
