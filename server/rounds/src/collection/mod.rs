@@ -71,7 +71,7 @@ pub enum CollectError {
     /// It is not known that the database uses these blobs.
     #[error(
         "no coordinator of this version has noted that the database uses this store of models and weights, so nothing is \
-         deleted. Check that the database and the store belong together, and start the coordinator once"
+         deleted; check that the database and the store belong together, and start the coordinator once"
     )]
     Unknown,
     /// Another database uses the blobs, too.
