@@ -30,8 +30,6 @@ mod operator;
 mod photos;
 mod private;
 #[cfg(unix)]
-mod prune;
-#[cfg(unix)]
 mod request_ids;
 mod rollouts;
 mod rules;

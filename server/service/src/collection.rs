@@ -11,7 +11,10 @@ use folkmoot_rounds::{
     drivers::DriveError,
 };
 use folkmoot_storage::{LeaseRepository, StorageError};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, MissedTickBehavior, interval_at},
+};
 
 /// The time between two collections.
 const INTERVAL: Duration = Duration::from_secs(10 * 60);
@@ -34,7 +37,17 @@ pub enum CollectionError {
 
 /// Collects every ten minutes until `closed`, if no other coordinator does. `database` is the id of the database's first
 /// organisation. A collection in progress is interrupted, and the next one continues it.
-pub async fn run(
+pub fn spawn(
+    coordinator: &Arc<Coordinator>,
+    clock: &Clock,
+    holder: &str,
+    database: OrganisationId,
+    closed: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<Result<(), ServeError>> {
+    tokio::spawn(run(coordinator.clone(), clock.clone(), holder.to_owned(), database, closed))
+}
+
+async fn run(
     coordinator: Arc<Coordinator>,
     clock: Clock,
     holder: String,

@@ -198,7 +198,6 @@ impl Host {
         let first_key = ensure_api_key(&coordinator, organisation, &holder, now).await?;
         let kept = first_key.as_ref().map(|key| folder.keep_first_key(&key.id, &key.to_string()));
         let first_api_key_file = kept.transpose()?;
-        let first_api_key = first_key.map(|key| key.to_string());
         coordinator.forget_unneeded_logs().await?;
 
         let place = Place {
@@ -231,13 +230,11 @@ impl Host {
         let meter = tokio::spawn(metering::run(coordinator.clone(), clock.clone(), closing()));
         let watch = Watch::new(coordinator.clone(), holder.clone(), clock.clone(), deliveries);
         let watch = tokio::spawn(watch.run(closing()));
-        let collector = (coordinator.clone(), clock.clone(), holder.clone());
-        let collector =
-            tokio::spawn(collection::run(collector.0, collector.1, collector.2, organisation, closing()));
+        let collector = collection::spawn(&coordinator, &clock, &holder, organisation, closing());
         let driver_config = DriverConfig { holder, tick: config.tick };
         let (give_up, given_up) = oneshot::channel();
-        let (shared, drained) = (coordinator.clone(), stages.clone());
-        let driver = drive(shared, clock.clone(), driver_config, health, drained, give_up);
+        let driver =
+            drive(coordinator.clone(), clock.clone(), driver_config, health, stages.clone(), give_up);
         let mut tasks = vec![server, tokio::spawn(driver), meter, watch, collector];
         tasks.extend(
             table.map(|table| {
@@ -249,7 +246,7 @@ impl Host {
             coordinator,
             organisation,
             root_certificate,
-            first_api_key,
+            first_api_key: first_key.map(|key| key.to_string()),
             first_api_key_file,
             certificate,
             clock,

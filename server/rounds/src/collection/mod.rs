@@ -14,8 +14,7 @@ use folkmoot_protocol::{BlobDigest, OrganisationId, Timestamp};
 use folkmoot_storage::BlobNames;
 use serde::Serialize;
 
-pub(crate) use retention::dropped;
-pub use retention::{check_kept, drop_old_versions};
+pub use retention::drop_old_versions;
 
 /// The time, in milliseconds, that an upload may wait for the task that uses it: one day.
 const UPLOAD_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use folkmoot_coordinator::task::{Measured, WarmStart};
-use folkmoot_protocol::{ErrorCode, Timestamp};
-use folkmoot_storage::{KeptVersions, ModelVersionRecord, StorageError, TaskRecord, TaskRepository};
+use folkmoot_protocol::Timestamp;
+use folkmoot_storage::{KeptVersions, StorageError, TaskRecord, TaskRepository};
 
 use crate::{
     coordinator::Coordinator,
     drivers::{DriveError, measured},
-    refusal::Refusal,
 };
 
 /// Drops the weights of old versions of all tasks, and returns their number. Keeps the newest versions, as many as
@@ -57,26 +56,6 @@ fn unneeded(task: &TaskRecord, versions: &KeptVersions, keep: u64, also: &BTreeS
     }
     let is_old = |number: &&u64| number.saturating_add(keep) <= newest;
     versions.kept.iter().filter(is_old).filter(|number| !needed.contains(number)).copied().collect()
-}
-
-/// Refuses to use a version whose weights were dropped.
-///
-/// # Errors
-/// [`ErrorCode::ModelVersionUnknown`] if they were.
-pub fn check_kept(version: &ModelVersionRecord) -> Result<(), Refusal> {
-    match version.dropped_at {
-        None => Ok(()),
-        Some(_) => Err(Refusal::new(ErrorCode::ModelVersionUnknown, dropped(version))),
-    }
-}
-
-/// Says that the weights of a version were dropped.
-pub(crate) fn dropped(version: &ModelVersionRecord) -> String {
-    format!(
-        "the weights of version {} of task {} were dropped, because the coordinator keeps only the newest and the best version, \
-         and those in use (storage.keep_versions); its metrics stay. Choose a version that `folkmoot model list` shows as kept",
-        version.number, version.task_id
-    )
 }
 
 #[cfg(test)]

@@ -16,11 +16,12 @@ use super::{
     admission::{Prepared, admit, population_faults},
     beginning::{Beginning, WarmStartFrom, begin},
     component::component_faults,
+    dropped::dropped,
     evaluation_data, fit,
     own_examples::needs_own_examples,
     quota::check_quotas,
 };
-use crate::{collection::dropped, coordinator::Coordinator, privacy, refusal::Refusal, signals::Signal};
+use crate::{coordinator::Coordinator, privacy, refusal::Refusal, signals::Signal};
 
 /// Creates a task and its model version 0.
 ///

@@ -7,7 +7,6 @@ mod api_key;
 mod assignment;
 mod audit;
 mod base;
-mod blobs;
 mod check_in;
 mod client;
 mod endorsement;
@@ -34,18 +33,18 @@ mod task;
 mod token;
 
 pub(crate) use base::column::integer;
-use base::{
-    column,
-    dialect::{self, Dialect},
-    many, page, transaction,
-};
 pub use base::{
+    blobs::{BlobNames, KeptVersions},
     connect::SqlOptions,
     durability::Durability,
     inspection::{DatabasePlace, DatabaseReader, MigrationState},
     tables::{ColumnKind, OpenUpdate, SchemaVersion, TableColumn, TableSchema, TableValue, TableWriter},
 };
-pub use blobs::{BlobNames, KeptVersions};
+use base::{
+    column,
+    dialect::{self, Dialect},
+    many, page, transaction,
+};
 pub use nonces::SharedNonces;
 pub use process_table::{ProcessListener, ProcessRecord, ProcessTable};
 use sqlx::AnyPool;

@@ -1,4 +1,4 @@
-//! Tests of the private parts of `src/sql/blobs.rs`.
+//! Tests of the private parts of `src/sql/base/blobs.rs`.
 
 use std::collections::BTreeSet;
 

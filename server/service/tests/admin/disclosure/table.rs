@@ -355,19 +355,11 @@ pub(super) const FIELDS: &[Row] = &[
     ("VersionView", Withheld, &["example_count"]),
     ("VersionView", OfPrivateTask, &["accuracy", "mean_loss"]),
     ("VersionView", Shown, &["mean_staleness", "staleness_max"]),
+    ("VersionView", Versions, &["dropped_at"]),
     (
         "VersionView",
         Versions,
-        &[
-            "change_norm",
-            "created_at",
-            "dropped_at",
-            "number",
-            "rolled_back_to",
-            "round_id",
-            "weights",
-            "weights_bytes",
-        ],
+        &["change_norm", "created_at", "number", "rolled_back_to", "round_id", "weights", "weights_bytes"],
     ),
 ];
 

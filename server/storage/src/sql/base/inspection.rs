@@ -6,15 +6,15 @@ use std::{
     str::FromStr,
 };
 
-use folkmoot_protocol::{BlobDigest, Timestamp};
+use folkmoot_protocol::Timestamp;
 use sqlx::{
-    AnyConnection, AssertSqlSafe, Connection, Row,
+    AnyConnection, Connection, Row,
     any::{AnyRow, install_default_drivers},
     migrate::Migrator,
     sqlite::SqliteConnectOptions,
 };
 
-use super::{column::Columns, connect::is_in_memory, dialect::Dialect, migrations::migrator, tables::tables};
+use super::{column::Columns, connect::is_in_memory, dialect::Dialect, migrations::migrator};
 use crate::StorageError;
 
 /// A connection to a database that only reads: it neither migrates the schema nor creates a database.
@@ -164,29 +164,6 @@ impl DatabaseReader {
             "SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now";
         let row = sqlx::query(SELECT).fetch_one(&mut self.connection).await?;
         Columns::new(&row, "time").moment("now").map(Some)
-    }
-
-    /// Lists blobs that rows refer to, at most `limit`: models, plans, and weights that were not dropped. The blob of the newest row comes first.
-    ///
-    /// # Errors
-    /// [`StorageError::Database`] if the database does not answer or has no tables yet, or [`StorageError::Corrupt`] if
-    /// a stored digest is invalid.
-    pub async fn newest_blobs(&mut self, limit: u32) -> Result<Vec<BlobDigest>, StorageError> {
-        const SELECT: &str = "SELECT digest FROM (SELECT weights AS digest, created_at FROM model_versions $KEPT \
-             UNION ALL SELECT model AS digest, created_at FROM models \
-             UNION ALL SELECT plan AS digest, created_at FROM tasks) AS named \
-             GROUP BY digest ORDER BY MAX(created_at) DESC, digest LIMIT $1";
-        // A database that waits for its migration has only the columns of before.
-        let all = tables(self.dialect, &mut self.connection).await?;
-        let versions = all.into_iter().filter(|table| table.name == "model_versions");
-        let mut columns = versions.flat_map(|table| table.columns);
-        let kept = match columns.any(|column| column.name == "dropped_at") {
-            true => "WHERE dropped_at IS NULL",
-            false => "",
-        };
-        let query = sqlx::query(AssertSqlSafe(SELECT.replace("$KEPT", kept))).bind(i64::from(limit));
-        let rows = query.fetch_all(&mut self.connection).await?;
-        rows.iter().map(|row| Columns::new(row, "digest of a blob").parsed("digest")).collect()
     }
 
     /// Closes the connection.

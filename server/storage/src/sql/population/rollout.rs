@@ -8,7 +8,7 @@ use crate::{
     sql::{
         SqlStorage,
         audit::record,
-        blobs::use_version,
+        base::blobs::use_version,
         column::{Columns, integer, missing, moment},
         dialect::Lock,
         rows::population::POPULATION,

@@ -7,7 +7,7 @@ use axum::{
 use folkmoot_api::populations::{CreateRolloutRequest, RolloutView};
 use folkmoot_coordinator::rollout::Reports;
 use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
-use folkmoot_rounds::{collection::check_kept, refusal::Refusal};
+use folkmoot_rounds::{refusal::Refusal, registry::check_kept};
 use folkmoot_storage::{ModelVersionRepository, RolloutRecord};
 
 use super::{share, view};

@@ -7,7 +7,7 @@ use axum::{
 use folkmoot_api::tasks::{RollBackRequest, TaskView};
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_protocol::{ErrorCode, Problem};
-use folkmoot_rounds::{collection::check_kept, drivers::release_again, refusal::Refusal, signals::Signal};
+use folkmoot_rounds::{drivers::release_again, refusal::Refusal, registry::check_kept, signals::Signal};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, RoundRepository};
 
 use super::view::view;

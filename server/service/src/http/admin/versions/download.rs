@@ -7,7 +7,10 @@ use axum::{
 use folkmoot_api::Binary;
 use folkmoot_engine::onnx::write_data_schema;
 use folkmoot_protocol::{Clusters, ErrorCode, Problem, Role};
-use folkmoot_rounds::{collection::check_kept, refusal::Refusal, registry::WholeVersion};
+use folkmoot_rounds::{
+    refusal::Refusal,
+    registry::{WholeVersion, check_kept},
+};
 use folkmoot_storage::{PopulationRepository, TaskRecord};
 use serde::Deserialize;
 

@@ -8,16 +8,13 @@ use futures::TryStreamExt;
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
 use super::{
-    SqlStorage,
-    base::{
-        inspection::DatabaseReader,
-        tables::{ColumnKind, TableSchema, quoted, tables},
-    },
     column::{Columns, integer, moment},
     dialect::{Dialect, Lock},
+    inspection::DatabaseReader,
+    tables::{ColumnKind, TableSchema, quoted, tables},
     transaction::in_transaction,
 };
-use crate::{StorageError, VersionMaking};
+use crate::{StorageError, VersionMaking, sql::SqlStorage};
 
 /// Columns that hold text, have very many rows, and never name a blob. All other columns with text are searched, also those
 /// of later migrations. The table of model versions has statements of its own.
@@ -72,6 +69,29 @@ impl DatabaseReader {
     pub async fn blob_names(&mut self, since: Timestamp) -> Result<BlobNames, StorageError> {
         self.begin_snapshot().await?;
         blob_names(self.dialect, &mut self.connection, since).await
+    }
+
+    /// Lists blobs that rows refer to, at most `limit`: models, plans, and weights that were not dropped. The blob of the newest row comes first.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database does not answer or has no tables yet, or [`StorageError::Corrupt`] if
+    /// a stored digest is invalid.
+    pub async fn newest_blobs(&mut self, limit: u32) -> Result<Vec<BlobDigest>, StorageError> {
+        const SELECT: &str = "SELECT digest FROM (SELECT weights AS digest, created_at FROM model_versions $KEPT \
+             UNION ALL SELECT model AS digest, created_at FROM models \
+             UNION ALL SELECT plan AS digest, created_at FROM tasks) AS named \
+             GROUP BY digest ORDER BY MAX(created_at) DESC, digest LIMIT $1";
+        // A database that waits for its migration has only the columns of before.
+        let all = tables(self.dialect, &mut self.connection).await?;
+        let versions = all.into_iter().filter(|table| table.name == "model_versions");
+        let mut columns = versions.flat_map(|table| table.columns);
+        let kept = match columns.any(|column| column.name == "dropped_at") {
+            true => "WHERE dropped_at IS NULL",
+            false => "",
+        };
+        let query = sqlx::query(AssertSqlSafe(SELECT.replace("$KEPT", kept))).bind(i64::from(limit));
+        let rows = query.fetch_all(&mut self.connection).await?;
+        rows.iter().map(|row| Columns::new(row, "digest of a blob").parsed("digest")).collect()
     }
 
     /// Prevents the deletion of blobs until the reader is closed. Call it before [`DatabaseReader::begin_snapshot`]. With
@@ -198,7 +218,7 @@ impl SqlStorage {
 }
 
 /// Locks a version that something begins to use. Fails if its weights were dropped.
-pub(super) async fn use_version(
+pub(in crate::sql) async fn use_version(
     connection: &mut AnyConnection,
     dialect: Dialect,
     task_id: TaskId,
@@ -294,5 +314,5 @@ fn digests(text: &str) -> impl Iterator<Item = BlobDigest> {
 }
 
 #[cfg(test)]
-#[path = "../../tests/unit/blobs.rs"]
+#[path = "../../../tests/unit/blobs.rs"]
 mod tests;

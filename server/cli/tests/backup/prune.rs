@@ -10,29 +10,31 @@ use std::{
 use folkmoot_protocol::BlobDigest;
 use serde_json::Value;
 
-use super::operator::{Serving, program};
+use crate::operator::{Serving, program};
+
+const WORKS: &str = "the program and the disk work";
 
 /// Stores a blob that no row names, as if in 2001.
 fn store_unused(folder: &Path, bytes: &[u8]) -> PathBuf {
     let digits = BlobDigest::of(bytes).to_string();
     let file = folder.join("data/blobs").join(&digits[..2]).join(&digits);
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(&file, bytes).unwrap();
+    fs::create_dir_all(file.parent().expect(WORKS)).expect(WORKS);
+    fs::write(&file, bytes).expect(WORKS);
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    File::options().write(true).open(&file).unwrap().set_modified(then).unwrap();
+    File::options().write(true).open(&file).expect(WORKS).set_modified(then).expect(WORKS);
     file
 }
 
 fn prune(folder: &Path, arguments: &[&str]) -> Output {
-    program(folder).args(["prune", "--data", "data"]).args(arguments).output().unwrap()
+    program(folder).args(["prune", "--data", "data"]).args(arguments).output().expect(WORKS)
 }
 
 /// Returns the numbers of blobs that were set aside, wait, and were deleted.
 fn pruned(folder: &Path, arguments: &[&str]) -> [u64; 3] {
     let output = prune(folder, &[arguments, &["--json"]].concat());
     assert!(output.status.success(), "{output:?}");
-    let pruned: Value = serde_json::from_slice(&output.stdout).unwrap();
-    ["set_aside", "waiting", "freed"].map(|name| pruned[name]["blobs"].as_u64().unwrap())
+    let pruned: Value = serde_json::from_slice(&output.stdout).expect(WORKS);
+    ["set_aside", "waiting", "freed"].map(|name| pruned[name]["blobs"].as_u64().expect(WORKS))
 }
 
 fn refused(folder: &Path, arguments: &[&str], expected: &str) {
