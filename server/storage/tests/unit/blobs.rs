@@ -16,7 +16,8 @@ const SEARCHED: &str = "api_keys.id api_keys.name api_keys.organisation_id api_k
     sessions.name sessions.organisation_id sessions.provider sessions.role sessions.subject \
     site_activity.attributes site_activity.client_id site_activity.failure site_activity.organisation_id \
     site_activity.sdk_version tasks.description tasks.evaluation_data tasks.evaluation_plan tasks.model tasks.plan \
-    tokens.id tokens.jwt_keys tokens.name tokens.organisation_id tokens.population unreleased.blobs unreleased.round_id";
+    tokens.id tokens.jwt_keys tokens.name tokens.organisation_id tokens.population \
+    tokens.user_key unreleased.blobs unreleased.round_id";
 
 #[tokio::test]
 async fn every_column_is_searched_or_known_to_be_silent() {
