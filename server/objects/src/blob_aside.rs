@@ -90,8 +90,8 @@ impl BlobStore {
     /// # Errors
     /// [`BlobStoreError::Store`] if the store fails.
     pub async fn set_aside(&self, digest: BlobDigest, now: Timestamp) -> Result<bool, BlobStoreError> {
-        let _load = self.load_lock(&digest).lock().await;
         self.cache().remove(&digest);
+        // A large object takes a while. Nobody has to wait for it: a blob that is stored meanwhile has the same bytes.
         match self.store.rename(&path_of(&digest), &aside_path(digest, now)).await {
             Ok(()) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
@@ -146,27 +146,15 @@ impl BlobStore {
     ///
     /// # Errors
     /// [`BlobStoreError::Store`] if a file cannot be read or deleted.
-    pub fn delete_partial(&self, before: Timestamp, is_dry: bool) -> Result<(u64, u64), BlobStoreError> {
-        let (mut files, mut bytes) = (0, 0);
-        let Some(folder) = &self.folder else { return Ok((0, 0)) };
-        for folder in std::fs::read_dir(folder).map_err(folder_error)? {
-            let folder = folder.map_err(folder_error)?.path();
-            if !folder.is_dir() {
-                continue;
-            }
-            for file in std::fs::read_dir(folder).map_err(folder_error)? {
-                let path = file.map_err(folder_error)?.path();
-                if let Some(size) = partial_size(&path, before) {
-                    (files, bytes) = (files + 1, bytes + size);
-                    if !is_dry {
-                        std::fs::remove_file(&path).map_err(folder_error)?;
-                    }
-                }
-            }
-        }
-        Ok((files, bytes))
+    pub async fn delete_partial(
+        &self,
+        before: Timestamp,
+        is_dry: bool,
+    ) -> Result<(u64, u64), BlobStoreError> {
+        let Some(folder) = self.folder.clone() else { return Ok((0, 0)) };
+        let deleted = tokio::task::spawn_blocking(move || delete_partial(&folder, before, is_dry)).await;
+        deleted.map_err(|source| BlobStoreError::Store(Error::JoinError { source }))?
     }
-
     /// Reads an object, and brings the blob back if it was set aside.
     pub(super) async fn read(&self, digest: BlobDigest) -> Result<bytes::Bytes, BlobStoreError> {
         let found = match self.store.get(&path_of(&digest)).await {
@@ -179,6 +167,25 @@ impl BlobStore {
         };
         Ok(found.map_err(|error| not_found(digest, error))?.bytes().await?)
     }
+}
+
+fn delete_partial(folder: &Path, before: Timestamp, is_dry: bool) -> Result<(u64, u64), BlobStoreError> {
+    let (mut files, mut bytes) = (0, 0);
+    for folder in std::fs::read_dir(folder).map_err(folder_error)? {
+        let folder = folder.map_err(folder_error)?.path();
+        if !folder.is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(folder).map_err(folder_error)? {
+            let path = file.map_err(folder_error)?.path();
+            let Some(size) = partial_size(&path, before) else { continue };
+            (files, bytes) = (files + 1, bytes + size);
+            if !is_dry {
+                std::fs::remove_file(&path).map_err(folder_error)?;
+            }
+        }
+    }
+    Ok((files, bytes))
 }
 
 fn aside_path(digest: BlobDigest, since: Timestamp) -> ObjectPath {

@@ -155,10 +155,10 @@ async fn old_partial_files_are_deleted() {
     let digest = store.put(Bytes::from_static(BLOB)).await.unwrap();
     let staged = file_of(&folder, digest).with_file_name(format!("{digest}#1"));
     fs::write(&staged, b"wei").unwrap();
-    assert_eq!(store.delete_partial(Timestamp(0), false).unwrap(), (0, 0), "it may still be written");
-    assert_eq!(store.delete_partial(LATER, true).unwrap(), (1, 3));
+    assert_eq!(store.delete_partial(Timestamp(0), false).await.unwrap(), (0, 0), "it may still be written");
+    assert_eq!(store.delete_partial(LATER, true).await.unwrap(), (1, 3));
     assert!(staged.exists());
-    assert_eq!(store.delete_partial(LATER, false).unwrap(), (1, 3));
+    assert_eq!(store.delete_partial(LATER, false).await.unwrap(), (1, 3));
     assert!(!staged.exists() && file_of(&folder, digest).exists());
-    assert_eq!(BlobStore::in_memory().delete_partial(LATER, false).unwrap(), (0, 0));
+    assert_eq!(BlobStore::in_memory().delete_partial(LATER, false).await.unwrap(), (0, 0));
 }

@@ -130,7 +130,7 @@ impl<'a> Collection<'a> {
     /// # Errors
     /// [`CollectError::Blob`] if the blob store fails. The next collection continues.
     pub async fn end(self, names: &BlobNames, is_dry: bool) -> Result<Collected, CollectError> {
-        let mut collected = Collected::default();
+        let (mut collected, mut failed) = (Collected::default(), None);
         let mut stored: BTreeSet<BlobDigest> = self.inventory.stored.iter().map(|blob| blob.digest).collect();
         for AsideBlob { digest, bytes, since } in &self.inventory.aside {
             let is_needed = names.needed.contains(digest);
@@ -158,13 +158,16 @@ impl<'a> Collection<'a> {
                 collected.kept.count(*bytes);
                 continue;
             }
-            if is_dry || self.blobs.set_aside(*digest, self.now).await? {
-                collected.set_aside.count(*bytes);
+            match if is_dry { Ok(true) } else { self.blobs.set_aside(*digest, self.now).await } {
+                Ok(true) => collected.set_aside.count(*bytes),
+                Ok(false) => {}
+                // The others need not wait for this one.
+                Err(error) => failed = Some(error),
             }
         }
-        let (files, bytes) = self.blobs.delete_partial(self.uploads_before(), is_dry)?;
+        let (files, bytes) = self.blobs.delete_partial(self.uploads_before(), is_dry).await?;
         collected.freed = collected.freed + Amount { blobs: files, bytes };
-        Ok(collected)
+        failed.map_or(Ok(collected), |error| Err(error.into()))
     }
 
     /// The time before which uploads must have been used.

@@ -43,15 +43,17 @@ pub async fn drop_old_versions(coordinator: &Coordinator, now: Timestamp) -> Res
 fn unneeded(task: &TaskRecord, versions: &KeptVersions, keep: u64, also: &BTreeSet<u64>) -> Vec<u64> {
     let Some(newest) = versions.kept.last().copied() else { return Vec::new() };
     let mut needed: BTreeSet<u64> = versions.rolled_out.union(also).copied().collect();
-    needed.extend(&versions.in_rounds);
+    let mut bases = versions.in_rounds.clone();
+    bases.insert(newest);
     if let Some(evaluation) = task.description.evaluation.as_ref().filter(|_| !task.state.is_final()) {
         // Clients may still have to evaluate the newest version that is due.
-        needed.insert(newest - newest % evaluation.every_versions.max(1));
+        bases.insert(newest - newest % evaluation.every_versions.max(1));
     }
+    needed.extend(&bases);
     if let Some(downstream) = &task.description.downstream {
         // Compressed versions are computed from all versions since the last snapshot.
-        for number in versions.in_rounds.iter().chain([&newest]) {
-            needed.extend(number - number % downstream.whole_every.max(1)..=*number);
+        for number in bases {
+            needed.extend(number - number % downstream.whole_every.max(1)..=number);
         }
     }
     let is_old = |number: &&u64| number.saturating_add(keep) <= newest;
