@@ -2,18 +2,22 @@
 
 use bytes::Bytes;
 use folkmoot_api::{TaskVerb, populations::CreateRolloutRequest, tasks::CreateTaskRequest};
-use folkmoot_coordinator::task::WarmStart;
+use folkmoot_coordinator::task::{TaskDescription, WarmStart};
 use folkmoot_objects::BlobStore;
-use folkmoot_protocol::{BlobDigest, ErrorCode, PopulationName, TaskId, Timestamp};
+use folkmoot_protocol::{
+    BlobDigest, ErrorCode, MetricValues, PopulationName, TaskId, Timestamp, update::UpdateMetrics,
+};
 use folkmoot_rounds::{
     clock::system_clock,
     collection::{ASIDE_MILLISECONDS, Amount, Collection},
 };
 use folkmoot_service::{collection::collect, host::HostConfig};
 use folkmoot_storage::{
-    DatabaseReader, LeaseRepository, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
+    DatabaseReader, EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, ModelRecord,
+    ModelRepository, ModelVersionRecord, ModelVersionRepository,
 };
 use folkmoot_test_postgres::TestPostgres;
+use serde_json::json;
 
 use super::{Running, description, model, refused, start_with, tasks::newest};
 
@@ -33,6 +37,28 @@ async fn release(running: &Running, task_id: TaskId, last: u64) -> Vec<BlobDiges
     weights
 }
 
+/// Records that clients evaluated a version, and classified `correct` of 100 examples correctly.
+async fn evaluate(running: &Running, task_id: TaskId, version: u64, correct: u64) {
+    let evaluation = EvaluationRecord {
+        organisation_id: running.host.organisation,
+        task_id,
+        version,
+        source: EvaluationSource::Federated,
+        slice: String::new(),
+        client_count: 4,
+        metrics: UpdateMetrics {
+            example_count: 100,
+            loss_sum: 1.0,
+            correct_count: correct,
+            ..UpdateMetrics::default()
+        },
+        values: MetricValues::default(),
+        classes: None,
+        created_at: system_clock()(),
+    };
+    running.host.coordinator.storage.record_evaluation(&evaluation).await.unwrap();
+}
+
 async fn is_stored(running: &Running, digest: BlobDigest) -> bool {
     let inventory = running.host.coordinator.blobs.inventory().await.unwrap();
     inventory.stored.iter().any(|blob| blob.digest == digest)
@@ -43,17 +69,26 @@ async fn old_versions_are_dropped_and_say_so() {
     let running = start_with(|config| config.keep_versions = Some(2)).await;
     let (admin, host) = (running.admin(), &running.host);
     let kept = admin.create_model(model()).await.unwrap();
-    let task = admin.create_task(description(), kept.model, true).await.unwrap();
+    let federated = json!({ "metric": "accuracy", "federated": { "report_goal": 4 } });
+    let evaluation = Some(serde_json::from_value(federated).unwrap());
+    let evaluated = TaskDescription { evaluation, ..description() };
+    let task = admin.create_task(evaluated, kept.model, false).await.unwrap();
+    let now = system_clock()();
+    // No driver opens a round, which would need version 0.
+    let (lease, until) = (format!("task/{}", task.id), now.plus_seconds(3600));
+    assert!(host.coordinator.storage.acquire_lease(&lease, "this test", now, until).await.unwrap());
+    admin.change_task(task.id, TaskVerb::Activate).await.unwrap();
     admin.change_task(task.id, TaskVerb::Pause).await.unwrap();
-    let weights = release(&running, task.id, 5).await;
+    let weights = release(&running, task.id, 6).await;
+    evaluate(&running, task.id, 2, 90).await;
+    evaluate(&running, task.id, 4, 80).await;
     let digits: PopulationName = "digits".parse().unwrap();
     let rollout = |version: u64| -> CreateRolloutRequest {
-        let request = serde_json::json!({ "task": task.id.to_string(), "version": version, "share": 1.0 });
+        let request = json!({ "task": task.id.to_string(), "version": version, "share": 1.0 });
         serde_json::from_value(request).unwrap()
     };
     admin.create_rollout(&digits, &rollout(1)).await.unwrap();
 
-    let now = system_clock()();
     let collected = collect(&host.coordinator, "one", host.organisation, now).await.unwrap().unwrap();
     assert_eq!(collected.set_aside, Amount { blobs: 2, bytes: 2 * 4 * 15 }, "the model also names version 0");
     let versions = admin.versions(task.id, newest()).await.unwrap();
@@ -62,35 +97,35 @@ async fn old_versions_are_dropped_and_say_so() {
         .filter(|version| version.dropped_at.is_some())
         .map(|version| version.number)
         .collect();
-    assert_eq!(dropped, [3, 2, 0]);
+    assert_eq!(dropped, [4, 3, 0], "version 1 is rolled out, and version 2 is the best");
     let request = CreateTaskRequest {
         description: description(),
         model: kept.model,
         evaluation_data: None,
-        warm_start: Some(WarmStart { task_id: task.id, version: 2 }),
+        warm_start: Some(WarmStart { task_id: task.id, version: 3 }),
         activate: false,
     };
     for (code, detail) in [
-        refused(admin.download_model(task.id, Some(2), None).await),
-        refused(admin.roll_back(task.id, 2).await),
-        refused(admin.create_rollout(&digits, &rollout(2)).await),
+        refused(admin.download_model(task.id, Some(3), None).await),
+        refused(admin.roll_back(task.id, 3).await),
+        refused(admin.create_rollout(&digits, &rollout(3)).await),
     ] {
         assert_eq!(code, ErrorCode::ModelVersionUnknown);
         assert!(
-            detail.contains("weights of version 2") && detail.contains("storage.keep_versions"),
+            detail.contains("weights of version 3") && detail.contains("storage.keep_versions"),
             "{detail}"
         );
     }
     let (code, detail) = refused(admin.create_task_from(&request).await);
-    assert!(code == ErrorCode::TaskInvalid && detail.contains("weights of version 2"), "{detail}");
-    for number in [None, Some(1), Some(4)] {
+    assert!(code == ErrorCode::TaskInvalid && detail.contains("weights of version 3"), "{detail}");
+    for number in [None, Some(1), Some(2), Some(5)] {
         admin.download_model(task.id, number, None).await.unwrap();
     }
 
     let later = now.plus_milliseconds(ASIDE_MILLISECONDS);
     let freed = collect(&host.coordinator, "one", host.organisation, later).await.unwrap().unwrap().freed;
     assert_eq!(freed.blobs, 2);
-    for (digest, is_kept) in weights.iter().zip([true, true, false, false, true, true]) {
+    for (digest, is_kept) in weights.iter().zip([true, true, true, false, false, true, true]) {
         assert_eq!(is_stored(&running, *digest).await, is_kept);
     }
     assert!(!host.coordinator.storage.acquire_lease("collection", "other", later, later).await.unwrap());
