@@ -20,6 +20,7 @@ mod crash_client;
 mod crash_coordinator;
 mod downstream;
 mod drivers;
+mod edge_aggregators;
 mod finalizers;
 mod idle_polls;
 mod in_process;

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod coordinator_process;
 pub mod deployment;
 pub mod halt;
+pub mod keys;
 pub mod log;
 pub mod oracle;
 pub mod patience;

@@ -16,6 +16,8 @@ pub enum Role {
     Admin,
     /// Create and close organisations. Includes no other role, because the data of organisations is their own.
     System,
+    /// Sum the updates of clients for the coordinator, as an edge aggregator. Includes no other role.
+    Aggregator,
 }
 
 impl Role {
@@ -27,6 +29,7 @@ impl Role {
             Role::PrivacyOfficer => "privacy_officer",
             Role::Admin => "admin",
             Role::System => "system",
+            Role::Aggregator => "aggregator",
         }
     }
 }

@@ -12,7 +12,7 @@ pub struct ApiKeyView {
     pub id: String,
     /// A display name.
     pub name: String,
-    /// `viewer`, `operator`, `privacy_officer` or `admin`.
+    /// `viewer`, `operator`, `privacy_officer`, `admin` or `aggregator`.
     #[schema(value_type = String)]
     pub role: Role,
     /// When the key stops being valid; null for never.
@@ -56,8 +56,9 @@ pub struct CreateApiKeyRequest {
         pattern = "^(?!\\s*$)[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]+$"
     )]
     pub name: DisplayName,
-    /// `viewer` (may read), `operator` (may also run tasks), `privacy_officer` (may read, and weaken promises of privacy)
-    /// or `admin` (may do what an operator may, and manage API keys, clients and privacy settings).
+    /// `viewer` (may read), `operator` (may also run tasks), `privacy_officer` (may read, and weaken promises of privacy),
+    /// `admin` (may do what an operator may, and manage API keys, clients and privacy settings) or `aggregator` (may sum
+    /// updates, as an edge aggregator).
     #[schema(value_type = RoleWord)]
     pub role: Role,
     /// The lifetime in seconds, 1 to 3,153,600,000 (100 years). Without it the key is valid until it is revoked. The last
@@ -80,6 +81,8 @@ enum RoleWord {
     PrivacyOfficer,
     /// May do what an operator may, and manage API keys, clients and privacy settings.
     Admin,
+    /// May sum updates, as an edge aggregator.
+    Aggregator,
 }
 
 /// An API key with its new secret. The secret is returned only in this response.

@@ -1,6 +1,7 @@
 //! A typed client of the administrative API, for the command line, tests and scripts.
 
 mod access;
+mod aggregators;
 mod clients;
 mod endorsements;
 mod error;

@@ -1,5 +1,7 @@
 //! Rounds and the outcomes of their assignments. No type in this module contains a client's update.
 
+pub mod aggregators;
+
 use folkmoot_coordinator::round::AbandonReason;
 use folkmoot_protocol::{ClientId, RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -26,6 +26,8 @@ const VALUES_MAX: usize = 16_000;
 const PUTS_MAX: usize = 8;
 /// The table whose rows tell where updates lie.
 const UPDATES_TABLE: &str = "client_updates";
+/// The table of the questions to edge aggregators, and of their answers.
+const SUMS_TABLE: &str = "partial_sums";
 
 /// The places of restored updates in the object storage, as JSON, by assignment.
 type UpdatePlaces = BTreeMap<String, String>;
@@ -217,8 +219,11 @@ async fn insert(
         let line = line.map_err(BackupError::at(path))?;
         let mut row: Vec<TableValue> =
             serde_json::from_slice(&line).map_err(|_| BackupError::Damaged(path.to_owned()))?;
-        if table.name == UPDATES_TABLE {
-            set_place(&mut row, table, places)?;
+        match table.name.as_str() {
+            UPDATES_TABLE => set_place(&mut row, table, places)?,
+            // The sums of edge aggregators are not in a backup. They are asked again.
+            SUMS_TABLE => continue,
+            _ => {}
         }
         rows.push(row);
         if rows.len() == rows_max {

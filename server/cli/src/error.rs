@@ -4,6 +4,7 @@ use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_committee::MemberHostError;
 use folkmoot_demo::DemoError;
 use folkmoot_edge::ServeError;
+use folkmoot_edge_aggregator::EdgeHostError;
 use folkmoot_load::LoadError;
 use folkmoot_service::host::HostError;
 use folkmoot_settings::{ConfigError, toml_file::TomlFileError};
@@ -81,6 +82,7 @@ macro_rules! from_errors {
 
 from_errors!(
     HostError,
+    EdgeHostError,
     MemberHostError,
     ServeError,
     TelemetryError,

@@ -1,3 +1,4 @@
+mod aggregator;
 mod member;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
@@ -16,17 +17,20 @@ use crate::words::words;
 /// The flags of `folkmoot serve`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The role of this process. A committee member sums masks for coordinators that others run; it uses only the address, the
-    /// data folder and the certificate.
+    /// The role of this process. A committee member sums masks for coordinators that others run. An edge aggregator sums updates
+    /// for the coordinator at --upstream. Both use only the address, the data folder, the certificate and the limits.
     #[arg(long, default_value = "coordinator", value_parser = words([
         ("coordinator", "Coordinates training", Role::Coordinator),
         ("committee", "Is a member of committees for secure aggregation", Role::Committee),
+        ("aggregator", "Takes the updates of a site's clients, and passes one sum to the coordinator", Role::Aggregator),
     ]))]
     role: Role,
     #[command(flatten)]
     settings: SettingsArgs,
     #[command(flatten)]
     member: member::MemberArgs,
+    #[command(flatten)]
+    aggregator: aggregator::AggregatorArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -36,6 +40,7 @@ pub struct Args {
 enum Role {
     Coordinator,
     Committee,
+    Aggregator,
 }
 
 /// The configuration of a coordinator as flags. They override environment variables, and those override the
@@ -128,8 +133,14 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let output = args.output;
     let has_folder = args.settings.data.is_some();
     let config = configured(args.settings)?;
-    if args.role == Role::Committee {
-        return member::run(args.member, output, config, has_folder).await;
+    match args.role {
+        Role::Coordinator if args.aggregator.upstream.is_some() => {
+            let remedy = "add --role aggregator, or remove --upstream (FOLKMOOT_UPSTREAM)";
+            return Err(CliError::with_remedy("a coordinator has no upstream", remedy));
+        }
+        Role::Coordinator => {}
+        Role::Committee => return member::run(args.member, output, config, has_folder).await,
+        Role::Aggregator => return aggregator::run(args.aggregator, output, config, has_folder).await,
     }
     init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
     let metrics = record_metrics()?;

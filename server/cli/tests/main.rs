@@ -20,6 +20,8 @@ mod doctor;
 mod documents;
 #[cfg(unix)]
 mod draining;
+#[cfg(unix)]
+mod edge_aggregator;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;

@@ -19,12 +19,14 @@ mod next;
 #[cfg(test)]
 mod one_hostile;
 mod own;
+mod partial;
 mod parts;
 mod private;
 pub mod refusal;
 mod replayed;
 mod rows;
 mod summed;
+mod weighed;
 
 pub use error::MakeError;
 pub use guide_error::GuideError;
@@ -34,6 +36,8 @@ pub use making::Making;
 pub use masked::Masked;
 pub use network_class::NetworkClass;
 pub use own::Own;
+pub use partial::{PartialSum, PartialSumError, SumQuestion, SumSize, UpdateFactor};
 pub use parts::{PartCheck, PartPlaces};
 pub use private::Private;
 pub use rows::{Bases, Rows};
+pub use weighed::Weighed;

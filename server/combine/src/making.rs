@@ -8,9 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use folkmoot_aggregation::{
-    AggregatorChoice, Combination, ExactMean, Measured, Measurement, anomaly::Alignments, finalizer::Commit,
-};
+use folkmoot_aggregation::{AggregatorChoice, ExactMean, anomaly::Alignments, finalizer::Commit};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_noise::Noises;
 use folkmoot_protocol::{ClientId, RoundId};
@@ -18,7 +16,8 @@ use folkmoot_storage::AcceptedUpdate;
 use folkmoot_strategy::{AggregationCommit, FinalizationCommit, Part};
 
 use crate::{
-    Bases, Made, MakeError, Masked, Own, OwnExamples, PartPlaces, Private, Rows, agnostic,
+    Bases, Made, MakeError, Masked, Own, OwnExamples, PartPlaces, PartialSum, Private, Rows, Weighed,
+    agnostic,
     guided::{self, Guide},
     ingest::{Ingest, RoundSum},
     next::{Next, Step},
@@ -35,6 +34,8 @@ pub struct Making {
     pub round_id: RoundId,
     /// The updates to combine, ordered by assignment id.
     pub accepted: Vec<AcceptedUpdate>,
+    /// The sum of the updates that edge aggregators hold; `None` if they hold none.
+    pub partial: Option<PartialSum>,
     /// For each update in `accepted`, the factor that discounts its weight for staleness; 1 for a fresh update.
     pub attenuations: Vec<f64>,
     /// The newest weights: float32, little-endian.
@@ -79,7 +80,7 @@ impl Making {
             let unmasked = masked.sum(
                 ingest,
                 self.round_id,
-                &self.accepted,
+                (&self.accepted, self.partial.as_ref()),
                 (self.description.grid, parameter_count),
             )?;
             metrics = Some(unmasked.metrics);
@@ -91,7 +92,7 @@ impl Making {
                 None => summed::means(&unmasked.sum, &unmasked.mean, |tile| next.take(tile)),
             }
         } else if self.description.sums_on_arrival() {
-            let (sum, divisor) = self.summed_on_arrival(ingest, &weights, parameter_count)?;
+            let (sum, divisor) = self.summed_on_arrival(ingest, parameter_count)?;
             match &self.private {
                 Some(private) => {
                     let grid = &self.description.grid;
@@ -176,26 +177,20 @@ impl Making {
     fn summed_on_arrival(
         &self,
         ingest: &Ingest,
-        weights: &[u64],
         parameter_count: usize,
     ) -> Result<(Arc<RoundSum>, f64), MakeError> {
-        let aggregator = &self.description.aggregator;
-        let measurement = aggregator.measurement();
-        let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count, measurement);
-        let measured = match measurement {
-            Measurement::Extents => Measured::Extents(sum.measure(ingest.log(), &self.accepted)?),
-            _ => Measured::None,
-        };
-        let combination = aggregator.combination(weights, &self.attenuations, &measured);
-        let Combination::Mean { factors, divisor } = combination else {
-            unreachable!("only means are summed while updates arrive")
-        };
+        let updates = (&*self.accepted, &*self.attenuations);
+        let Weighed { sum, factors, divisor } =
+            Weighed::of(ingest, &self.description, self.round_id, updates, parameter_count)?;
         if let Err(error) = sum.reconcile(ingest.log(), &self.accepted, &factors) {
             // The sum may be half reconciled; rebuild it from the log.
             ingest.forget_sum(self.round_id);
             return Err(error.into());
         }
-        Ok((sum, divisor))
+        let Some(partial) = &self.partial else { return Ok((sum, divisor)) };
+        let mut values = sum.values();
+        partial.add_to(&mut values);
+        Ok((Arc::new(RoundSum::of_values(self.round_id, self.description.grid, &values)), divisor))
     }
 
     /// Begins the step of the finalizer.

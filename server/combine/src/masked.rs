@@ -7,7 +7,7 @@ use folkmoot_storage::AcceptedUpdate;
 use folkmoot_unmasking::{Removal, masked_sum};
 
 use crate::{
-    MakeError,
+    MakeError, PartialSum,
     ingest::{Ingest, RoundSum},
 };
 
@@ -30,17 +30,22 @@ pub(super) struct Unmasked {
 }
 
 impl Masked {
-    /// Sums the masked updates and removes the masks.
+    /// Sums the masked updates, here and at edge aggregators, and removes the masks.
     pub(super) fn sum(
         &self,
         ingest: &Ingest,
         round: RoundId,
-        accepted: &[AcceptedUpdate],
+        (accepted, partial): (&[AcceptedUpdate], Option<&PartialSum>),
         (grid, parameter_count): (ValueGrid, usize),
     ) -> Result<Unmasked, MakeError> {
-        let accepted: Vec<_> = accepted.iter().map(|update| update.assignment_id).collect();
+        let here = accepted.iter().filter(|update| update.held.is_none());
+        let here: Vec<_> = here.map(|update| update.assignment_id).collect();
         let shape = (self.ring, parameter_count);
-        let sum = masked_sum(ingest.log(), round, &accepted, shape, &self.removal)?;
+        let mut sum = masked_sum(ingest.log(), round, &here, shape)?;
+        if let Some(partial) = partial.and_then(PartialSum::masked) {
+            sum.add(partial);
+        }
+        let sum = sum.unmasked(self.ring, &self.removal);
         let (found, updates) = (sum.extras.weight, accepted.len() as u64);
         let (least, most) = (updates, updates.saturating_mul(grid.weight_max));
         if self.is_weighted && !(least..=most).contains(&found) {

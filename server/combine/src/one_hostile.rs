@@ -122,6 +122,7 @@ impl Arrived {
             description: self.description.clone(),
             round_id: Self::round(),
             attenuations: vec![1.0; accepted.len()],
+            partial: None,
             accepted,
             newest: Bytes::from(newest),
             bases: Bases::default(),

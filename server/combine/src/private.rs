@@ -54,8 +54,7 @@ impl Private {
         noises: &Noises,
         mut visit: impl FnMut(&[f64]),
     ) -> Result<Vec<u8>, MakeError> {
-        let mut sums = Vec::new();
-        sum.for_each_tile(|tile| sums.extend_from_slice(tile));
+        let mut sums = sum.values();
         let state = match &self.terms.stream {
             Some(stream) => self.add_correlated(stream, round, grid, noises, &mut sums)?,
             None => {

@@ -1,8 +1,8 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use folkmoot_edge::{
-    HttpLimits, Listener, ServeError, serve,
-    tls::{self, CertificateFiles, LiveCertificate, TlsError},
+    HttpLimits, Listener, ServeError, local_url, serve,
+    tls::{CertificateFiles, LiveCertificate, TlsError},
 };
 use folkmoot_protocol::{Timestamp, secure::CommitteeKey};
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -68,15 +68,9 @@ impl MemberHost {
     /// [`MemberHostError`] if the folder, the certificate or the address cannot be used.
     pub fn start(config: MemberHostConfig, now: Timestamp) -> Result<Self, MemberHostError> {
         let member = Arc::new(Member::open(&config.data, config.cohort_min, config.values_max)?);
-        let (certificate, root_certificate) = match (config.has_tls, config.certificate) {
-            (true, Some(files)) => (Some(LiveCertificate::load(files, None, now)?), None),
-            (true, None) => {
-                tls::ensure_authority(&config.data, &config.host_names, now)?;
-                let own = LiveCertificate::load(CertificateFiles::own(&config.data), None, now)?;
-                (Some(own), Some(config.data.join(tls::ROOT_FILE)))
-            }
-            (false, _) => (None, None),
-        };
+        let own = (config.data.as_path(), &*config.host_names);
+        let (certificate, root_certificate) =
+            LiveCertificate::of_host(config.has_tls, config.certificate, own, None, now)?;
         let listener = Listener::bind(config.listen, certificate)?;
         let address = listener.address().map_err(ServeError::Listen)?;
         let (stop, stopped) = oneshot::channel();
@@ -91,9 +85,7 @@ impl MemberHost {
 
     /// Returns the URL at which a coordinator on this machine can reach the member.
     pub fn url(&self) -> String {
-        let ip = self.address.ip();
-        let ip = if ip.is_unspecified() { std::net::Ipv4Addr::LOCALHOST.into() } else { ip };
-        format!("{}://{}", self.scheme(), SocketAddr::new(ip, self.address.port()))
+        local_url(self.address, self.has_tls)
     }
 
     /// Returns the scheme of the member's URL.

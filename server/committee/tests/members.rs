@@ -14,7 +14,7 @@ use folkmoot_protocol::{
     },
 };
 use folkmoot_secure_aggregation::{Context, Ring, Root, Unpacker, mask_for_committee};
-use folkmoot_unmasking::{AskError, Committee, CommitteeSum, CommitteeSumError, MaskSums};
+use folkmoot_unmasking::{AskError, Committee, CommitteeSum, CommitteeSumError, RingSums};
 use tempfile::TempDir;
 
 const LENGTH: usize = 70_000;
@@ -141,12 +141,12 @@ struct Round {
 }
 
 impl Round {
-    async fn find(&self, way: &dyn Committee) -> Result<MaskSums, CommitteeSumError> {
+    async fn find(&self, way: &dyn Committee) -> Result<RingSums, CommitteeSumError> {
         CommitteeSum::new(way, &self.terms, self.context, self.ring).find(self.question.clone()).await
     }
 
     /// Asserts that these sums remove the masks: 5 clients send -1, 0, 1, 2 and 3.
-    fn assert_removes(&self, sums: &MaskSums) {
+    fn assert_removes(&self, sums: &RingSums) {
         let (mut values, mut extras) = (sums.values.clone(), sums.extras);
         for masked in &self.masked {
             let mut elements = Vec::new();

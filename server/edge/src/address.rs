@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     str::FromStr,
 };
 
@@ -14,6 +14,16 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 /// can do worse than send requests.
 pub(super) fn is_this_machine(address: IpAddr) -> bool {
     [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].contains(&address.to_canonical())
+}
+
+/// Returns the URL at which programs on this machine reach a socket, also one that is bound to all addresses.
+pub fn local_url(address: SocketAddr, has_tls: bool) -> String {
+    let near = match address.ip().is_unspecified() {
+        true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
+        false => address,
+    };
+    let scheme = if has_tls { "https" } else { "http" };
+    format!("{scheme}://{near}")
 }
 
 /// The address by which a peer is limited: an IPv4 address, or the 64-bit network that an IPv6 subscriber gets.

@@ -7,6 +7,7 @@ mod connections;
 pub mod cors;
 mod edge;
 mod files;
+pub mod folders;
 mod limits;
 mod names;
 mod request_id;
@@ -18,7 +19,7 @@ pub mod tls;
 mod turnstile;
 mod warning;
 
-pub use address::{Peer, Proxies};
+pub use address::{Peer, Proxies, local_url};
 pub use budget::{Budget, Lent};
 pub use edge::Edge;
 pub use files::raise_open_files;

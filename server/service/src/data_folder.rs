@@ -8,12 +8,10 @@ use std::{
 };
 
 use folkmoot_client::{PrivateFolder, private_folder};
+// Coordinators hold a shared lock on the lock file; a recovery, backup or restoration holds an exclusive one.
+use folkmoot_edge::folders::{AGGREGATOR_FILE, COORDINATOR_FILE as NODE_FILE, LOCK_FILE};
 use rand::Rng;
 
-/// The file with this node's id. Its presence identifies a coordinator's data folder.
-const NODE_FILE: &str = "node-id";
-/// The lock file. Coordinators hold a shared lock on the file; a recovery, backup or restoration holds an exclusive one.
-const LOCK_FILE: &str = "lock";
 /// The prefix of the file that stores the first API key.
 const FIRST_KEY_FILE: &str = "first-api-key";
 /// The SQLite database file.
@@ -42,6 +40,12 @@ pub enum DataFolderError {
          `folkmoot key recover`, `folkmoot backup` or `folkmoot restore` has finished"
     )]
     IsRecovered(PathBuf),
+    /// The folder belongs to an edge aggregator.
+    #[error(
+        "{0} is the data folder of an edge aggregator, and a coordinator would delete its updates; name another folder with --data, \
+         or add --role aggregator"
+    )]
+    IsAggregators(PathBuf),
     /// The folder has files, and it should be empty.
     #[error("{0} is not empty; name a new folder with --data")]
     NotEmpty(PathBuf),
@@ -62,6 +66,9 @@ impl DataFolder {
     /// Fails if the folder cannot be created or used, or is being recovered.
     pub fn open(path: &Path) -> Result<Self, DataFolderError> {
         keep_files_private();
+        if path.join(AGGREGATOR_FILE).exists() {
+            return Err(DataFolderError::IsAggregators(path.to_owned()));
+        }
         match private_folder(path, NODE_FILE).map_err(at(path))? {
             PrivateFolder::Private => {}
             PrivateFolder::Mended(paths) => tracing::warn!(

@@ -390,14 +390,7 @@ fn certificate(
     config: &HostConfig,
     now: Timestamp,
 ) -> Result<(Option<LiveCertificate>, Option<PathBuf>), tls::TlsError> {
-    let load = |files| LiveCertificate::load(files, config.client_authority.clone(), now);
-    match (config.has_tls, &config.certificate) {
-        (true, Some(files)) => Ok((Some(load(files.clone())?), None)),
-        (true, None) => {
-            tls::ensure_authority(&config.data, &config.host_names, now)?;
-            let own = load(CertificateFiles::own(&config.data))?;
-            Ok((Some(own), Some(config.data.join(tls::ROOT_FILE))))
-        }
-        (false, _) => Ok((None, None)),
-    }
+    let own = (config.data.as_path(), &*config.host_names);
+    let clients = config.client_authority.clone();
+    LiveCertificate::of_host(config.has_tls, config.certificate.clone(), own, clients, now)
 }

@@ -150,10 +150,12 @@ impl ProviderConfig {
         if self.roles.is_empty() {
             return Err(self.error("roles", "no group has a role, so nobody could sign in; add a group"));
         }
-        if let Some((group, _)) = self.roles.iter().find(|(_, role)| **role == Role::System) {
+        let is_of_keys = |role: &Role| matches!(role, Role::System | Role::Aggregator);
+        if let Some((group, role)) = self.roles.iter().find(|(_, role)| is_of_keys(role)) {
             let message = format!(
-                "the group `{group}` has the role system, which only keys have; choose viewer, operator, privacy_officer or \
-                 admin"
+                "the group `{group}` has the role {}, which only keys have; choose viewer, operator, privacy_officer or \
+                 admin",
+                role.name()
             );
             return Err(self.error("roles", message));
         }

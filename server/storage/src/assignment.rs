@@ -13,7 +13,8 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::StorageError;
+use crate::{ApiKeyId, StorageError};
+use folkmoot_aggregation::Extent;
 use folkmoot_objects::UpdatePlace;
 
 /// One client's part in one round.
@@ -111,6 +112,45 @@ pub struct AcceptedUpdate {
     /// When the update was accepted.
     pub accepted_at: Timestamp,
     /// The update's place in the object storage; `None` if the round log is the place of updates.
+    pub place: Option<UpdatePlace>,
+    /// The edge aggregator that holds the update; `None` if the coordinator has it.
+    pub held: Option<HeldUpdate>,
+}
+
+/// An update whose bytes an edge aggregator holds. The coordinator gets only the sum of such updates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldUpdate {
+    /// The API key of the aggregator.
+    pub by: ApiKeyId,
+    /// The update's size, as the aggregator has measured it.
+    pub extent: Extent,
+}
+
+/// The sum of the updates that an edge aggregator holds for a closed round: a question, and later the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartialSumRecord {
+    /// The organisation that owns the task and the aggregator's key.
+    pub organisation_id: OrganisationId,
+    /// The round.
+    pub round_id: RoundId,
+    /// The API key of the aggregator.
+    pub aggregator: ApiKeyId,
+    /// The updates to sum, as JSON for the aggregator.
+    pub question: String,
+    /// The name of the segment in the round log that gets the answer. No assignment has this id.
+    pub segment: AssignmentId,
+    /// When the aggregator was asked.
+    pub asked_at: Timestamp,
+    /// The sum; `None` before it has arrived.
+    pub answer: Option<PartialSumAnswer>,
+}
+
+/// A partial sum that has arrived. Its bytes are a segment of the round log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartialSumAnswer {
+    /// The BLAKE3 digest of the bytes.
+    pub digest: UpdateDigest,
+    /// The place in the object storage; `None` if the round log is the place of updates.
     pub place: Option<UpdatePlace>,
 }
 

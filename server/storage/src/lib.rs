@@ -34,7 +34,7 @@ mod token_id;
 pub use api_key::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, KeyRotation};
 pub use assignment::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
-    DropReason, UpdateTraffic,
+    DropReason, HeldUpdate, PartialSumAnswer, PartialSumRecord, UpdateTraffic,
 };
 pub use audit::AuditRepository;
 pub use check_in::{CheckInRecord, CheckInRepository};

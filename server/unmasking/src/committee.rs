@@ -17,7 +17,7 @@ use folkmoot_secure_aggregation::{
 use futures::future::{BoxFuture, join_all};
 
 use crate::{
-    MaskSums,
+    RingSums,
     sum::{add, read_seal},
 };
 
@@ -207,12 +207,12 @@ impl<'a> CommitteeSum<'a> {
     ///
     /// # Errors
     /// [`CommitteeSumError`] if too few members answer, or clients have spoiled the round.
-    pub async fn find(mut self, round: CommitteeRound) -> Result<MaskSums, CommitteeSumError> {
+    pub async fn find(mut self, round: CommitteeRound) -> Result<RingSums, CommitteeSumError> {
         self.leave_out_who_cannot_read(&round).await?;
         let agreements = if self.terms.quorum() > 0 { self.agreements(&round).await? } else { Vec::new() };
         let dealing = Dealing::of(self.terms);
         let parameter_count = to_length(round.parameter_count);
-        let mut sums = MaskSums { values: vec![0; parameter_count], extras: [0; EXTRAS] };
+        let mut sums = RingSums { values: vec![0; parameter_count], extras: [0; EXTRAS] };
         let mut open: BTreeSet<u32> = (0..dealing.masks()).collect();
         while !open.is_empty() {
             let wanted: Vec<u32> = open.iter().copied().collect();

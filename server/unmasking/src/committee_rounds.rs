@@ -5,7 +5,7 @@ use std::{
 
 use folkmoot_protocol::{RoundId, Timestamp};
 
-use crate::{CommitteeSumError, MaskSums};
+use crate::{CommitteeSumError, RingSums};
 
 /// The time after which a committee that did not answer is asked again, in milliseconds.
 const AGAIN_MILLISECONDS: u64 = 5_000;
@@ -23,7 +23,7 @@ pub enum Progress {
     /// The committee is being asked.
     Asking,
     /// The masks.
-    Found(Arc<MaskSums>),
+    Found(Arc<RingSums>),
     /// The committee did not answer. The time is when the driver first noticed this.
     Failed(CommitteeSumError, Option<Timestamp>),
 }
@@ -36,7 +36,7 @@ impl CommitteeRounds {
         round: RoundId,
         now: Timestamp,
         is_last: bool,
-        ask: impl Future<Output = Result<MaskSums, CommitteeSumError>> + Send + 'static,
+        ask: impl Future<Output = Result<RingSums, CommitteeSumError>> + Send + 'static,
         tell: impl FnOnce() + Send + 'static,
     ) -> Progress {
         let mut rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +69,7 @@ impl CommitteeRounds {
     }
 
     /// Returns the masks of a round, if they are known.
-    pub fn found(&self, round: RoundId) -> Option<Arc<MaskSums>> {
+    pub fn found(&self, round: RoundId) -> Option<Arc<RingSums>> {
         match self.rounds.lock().unwrap_or_else(PoisonError::into_inner).get(&round) {
             Some(Progress::Found(sums)) => Some(sums.clone()),
             _ => None,
@@ -97,7 +97,7 @@ mod tests {
         rounds: &CommitteeRounds,
         seconds: u64,
         is_last: bool,
-        answer: Result<MaskSums, CommitteeSumError>,
+        answer: Result<RingSums, CommitteeSumError>,
     ) -> Progress {
         let (round, now) = (RoundId::from_random_bytes(ROUND), Timestamp(0).plus_seconds(seconds));
         let (tell, told) = tokio::sync::oneshot::channel();
@@ -115,7 +115,7 @@ mod tests {
     #[tokio::test]
     async fn a_committee_is_asked_again_some_seconds_after_it_failed_and_not_after_the_last_attempt() {
         let rounds = CommitteeRounds::default();
-        let sums = || Ok(MaskSums { values: vec![1], extras: [0; 5] });
+        let sums = || Ok(RingSums { values: vec![1], extras: [0; 5] });
         let failed_at = |progress| match progress {
             Progress::Failed(error, at) => (error, at.map(|at| at.0 / 1000)),
             other => panic!("{other:?}"),

@@ -22,5 +22,5 @@ pub use committee::{
 pub use committee_rounds::{CommitteeRounds, Progress};
 pub use error::UnmaskError;
 pub use exchange::Exchange;
-pub use sum::{MaskSums, MaskedSum, Removal, masked_bytes, masked_sum};
+pub use sum::{MaskedSum, Removal, RingSums, masked_bytes, masked_sum};
 pub use transcripts::Transcripts;

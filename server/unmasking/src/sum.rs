@@ -40,16 +40,34 @@ pub enum Removal {
     /// Masks to expand.
     Masks(Masks),
     /// The negative sum of all masks, from a committee.
-    Sums(Arc<MaskSums>),
+    Sums(Arc<RingSums>),
 }
 
-/// The negative sum of the masks of all clients.
+/// Sums of elements of a ring, modulo 2^64: of masked updates, or of masks.
 #[derive(Debug, PartialEq, Eq)]
-pub struct MaskSums {
+pub struct RingSums {
     /// For each value, not reduced.
     pub values: Vec<u64>,
     /// For each extra.
     pub extras: [u64; EXTRAS],
+}
+
+impl RingSums {
+    /// Adds the sums of other updates.
+    pub fn add(&mut self, more: &Self) {
+        add(&mut self.values, &more.values);
+        add(&mut self.extras, &more.extras);
+    }
+
+    /// Removes the masks from a sum of masked updates. All threads share the work.
+    pub fn unmasked(mut self, ring: Ring, removal: &Removal) -> MaskedSum {
+        self.values.par_chunks_mut(TILE).enumerate().for_each(|(index, tile)| {
+            removal.remove(ring, index * TILE, tile);
+        });
+        removal.remove_extras(&mut self.extras);
+        let values = self.values.into_iter().map(|sum| ring.lift(ring.reduce(sum))).collect();
+        MaskedSum { values, extras: MaskedExtras::from_words(self.extras) }
+    }
 }
 
 impl Removal {
@@ -73,8 +91,7 @@ pub(crate) fn add(sums: &mut [u64], terms: &[u64]) {
     sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
 }
 
-/// Adds the masked updates of a round and removes the masks from the sum. All threads share the work; each holds one tile and one
-/// piece of an update at a time.
+/// Adds the masked updates of a round. All threads share the work; each holds one tile and one piece of an update at a time.
 ///
 /// # Errors
 /// [`RoundLogError`] if an update cannot be read.
@@ -83,8 +100,7 @@ pub fn masked_sum(
     round: RoundId,
     accepted: &[AssignmentId],
     (ring, parameter_count): (Ring, usize),
-    removal: &Removal,
-) -> Result<MaskedSum, RoundLogError> {
+) -> Result<RingSums, RoundLogError> {
     let mut sums = vec![0u64; parameter_count];
     sums.par_chunks_mut(TILE).enumerate().try_for_each(|(index, tile)| {
         let first = (index * TILE) as u64;
@@ -97,7 +113,6 @@ pub fn masked_sum(
             Unpacker::new(ring, tile.len() as u64).push(&bytes, &mut elements);
             add(tile, &elements);
         }
-        removal.remove(ring, index * TILE, tile);
         Ok(())
     })?;
     let mut extras = [0u64; EXTRAS];
@@ -111,9 +126,7 @@ pub fn masked_sum(
             .zip(words)
             .for_each(|(sum, word)| *sum = sum.wrapping_add(u64::from_le_bytes(*word)));
     }
-    removal.remove_extras(&mut extras);
-    let values = sums.into_iter().map(|sum| ring.lift(ring.reduce(sum))).collect();
-    Ok(MaskedSum { values, extras: MaskedExtras::from_words(extras) })
+    Ok(RingSums { values: sums, extras })
 }
 
 /// Returns the number of bytes of a masked update, without what may follow for a committee.

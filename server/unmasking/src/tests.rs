@@ -224,6 +224,7 @@ fn update(round_id: RoundId, assignment_id: AssignmentId) -> AcceptedUpdate {
         metrics: UpdateMetrics::default(),
         accepted_at: NOW,
         place: None,
+        held: None,
     }
 }
 

@@ -6,6 +6,7 @@ mod gone;
 mod paused;
 mod places;
 mod rolling;
+mod sites;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -11,7 +11,11 @@ use folkmoot_protocol::{
 };
 use folkmoot_secure_aggregation::{Context, Journal, JournalError, Policy, Setting};
 use folkmoot_tests::{
-    deployment::Deployment, raw::Answer, raw_client::RawClient, task::random_bytes, update::TestUpdate,
+    deployment::Deployment,
+    raw::{Answer, Endpoint},
+    raw_client::RawClient,
+    task::random_bytes,
+    update::TestUpdate,
 };
 use folkmoot_update::{Unmasked, mask_update};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -30,7 +34,12 @@ pub struct Member {
 impl Member {
     /// Waits until the client is drawn, and reads its plan.
     pub async fn drawn(deployment: &Deployment) -> Self {
-        let client = RawClient::enrolled(&deployment.endpoint, &deployment.task.token).await;
+        Self::drawn_at(deployment, &deployment.endpoint).await
+    }
+
+    /// Does the same through another address.
+    pub async fn drawn_at(deployment: &Deployment, endpoint: &Endpoint) -> Self {
+        let client = RawClient::enrolled(endpoint, &deployment.task.token).await;
         let assignment = client.await_assignment().await;
         assert!(assignment.is_masked);
         let path = format!("/v1/blobs/{}", assignment.plan.digest);

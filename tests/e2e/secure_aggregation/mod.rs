@@ -29,6 +29,7 @@ use self::member::Member;
 use crate::{
     CLIENT, COORDINATOR,
     cohort::{assert_accepted, await_abandoned, await_version},
+    edge_aggregators::Site,
 };
 
 fn example_folder(name: &str) -> PathBuf {
@@ -139,6 +140,29 @@ async fn the_version_is_that_of_plain_updates_although_clients_vanish() {
         verify_version(&deployment, &members[..5].iter().collect::<Vec<_>>()).await;
         deployment.assert_answers().await;
     }
+}
+
+/// Three clients of a site send their messages and masked updates through its aggregator, which adds the updates up with their
+/// masks. One of them vanishes after its upload.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edge_aggregator_sums_masked_updates() {
+    let deployment = Deployment::start(COORDINATOR, &spec(json!({}), 6, 4), |_| {}).await;
+    let site = Site::of(&deployment).await;
+    let (own, other) = (&deployment.endpoint, &site.endpoint);
+    let places = [own, own, own, other, other, other];
+    let mut members = join_all(places.map(|place| Member::drawn_at(&deployment, place))).await;
+    join_all(members.iter().map(Member::advertise)).await;
+    join_all(members.iter_mut().map(Member::share)).await;
+    join_all(members.iter_mut().map(Member::receive)).await;
+    members[0].abort().await;
+    for answer in join_all(members[1..].iter().map(Member::upload)).await {
+        assert_accepted(&answer);
+    }
+    for opened in join_all(members[1..5].iter_mut().map(Member::open)).await {
+        opened.expect("the survivors are honest");
+    }
+    verify_version(&deployment, &members[1..].iter().collect::<Vec<_>>()).await;
+    deployment.assert_answers().await;
 }
 
 /// The coordinator sees neither the updates nor their clusters or widths, and moves each tensor by the updates that have trained it.

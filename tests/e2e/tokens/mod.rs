@@ -14,10 +14,10 @@ use folkmoot_protocol::{
     limits::ENROLMENT_BYTES_MAX,
     messages::EnrolResponse,
 };
-use folkmoot_rounds::credential::Credential;
-use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, SqlStorage, TokenRepository};
+use folkmoot_storage::{SqlStorage, TokenRepository};
 use folkmoot_tests::{
     deployment::Deployment,
+    keys::key,
     raw_client::RawClient,
     task::{TaskSpec, create_token, now, random_bytes},
 };
@@ -127,20 +127,7 @@ async fn clients_that_race_for_the_last_uses_do_not_all_get_one() {
 
 /// Creates an admin's API key. Returns a client of the administrative API with this key.
 async fn admin(deployment: &Deployment, storage: &SqlStorage) -> AdminClient {
-    let key = Credential::from_random_bytes(random_bytes(), random_bytes());
-    let record = ApiKeyRecord {
-        id: key.id.clone(),
-        organisation_id: deployment.task.organisation,
-        name: "test".into(),
-        role: Role::Admin,
-        secret_hash: key.secret_hash(),
-        created_at: now(),
-        expires_at: None,
-        revoked_at: None,
-        rotation: None,
-        used_at: None,
-    };
-    storage.create_api_key(&record).await.expect("a key can be stored");
+    let key = key(storage, deployment.task.organisation, Role::Admin).await;
     let certificate = deployment.http_settings().certificate_pem;
     AdminClient::new(&deployment.url(), &key.to_string(), certificate).expect("its address is one")
 }

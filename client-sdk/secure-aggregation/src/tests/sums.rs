@@ -2,6 +2,8 @@ use std::collections::BTreeSet;
 
 use folkmoot_protocol::secure::{SecureTerms, Threat};
 use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
 
 use super::world::{DropOuts, World, terms};
 use crate::{Parameters, RecoverError, Refusal};
@@ -48,6 +50,20 @@ fn the_sum_of_many_is_the_plain_sum_over_a_sparse_graph() {
         let Parameters { degree, .. } = Parameters::of(&terms, count as u64).unwrap();
         assert!((degree as usize) < count - 1, "sparse: {degree}");
         check(count, 20, terms, &drop_outs(&[3, 40, 77, 78, 99], (1, 2)), 5);
+    }
+}
+
+/// The largest cohort that the terms allow, and sizes between, each with drop-outs at every step.
+#[test]
+fn the_sum_of_any_cohort_up_to_a_thousand_is_the_plain_sum() {
+    for (count, seed) in [(5, 1), (61, 2), (257, 3), (1000, 4)] {
+        let terms =
+            SecureTerms { corrupt_share: 0.01, dropout_share: 0.05, ..terms(Threat::HonestButCurious) };
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        // At most a twentieth drops out, as the terms assume.
+        let gone: BTreeSet<u32> = (0..count / 20).map(|_| rng.random_range(0..count as u32)).collect();
+        let gone: Vec<u32> = gone.into_iter().collect();
+        check(count, 9, terms, &drop_outs(&gone, (gone.len() / 3, gone.len() / 3)), seed);
     }
 }
 

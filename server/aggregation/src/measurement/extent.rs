@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
+
 use super::{norms::add_squares, squares::ZEROS};
 
 /// The size of an update: its norm and its largest element.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Extent {
     /// The square of the update's Euclidean norm.
     pub square: f64,

@@ -61,7 +61,7 @@ impl AdminClient {
         Ok(DownloadedModel { number, onnx: response.bytes().await?.into() })
     }
 
-    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, AdminError> {
+    pub(super) fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, AdminError> {
         let invalid = |_| AdminError::Address(format!("{}v1/admin/{path}", self.base));
         let url = self.base.join(&format!("v1/admin/{path}")).map_err(invalid)?;
         let request = self.http.request(method, url);
@@ -69,7 +69,8 @@ impl AdminClient {
     }
 }
 
-async fn read<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, AdminError> {
+/// Sends a request and reads the JSON of its response.
+pub(super) async fn read<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, AdminError> {
     parsed(accepted(request).await?).await
 }
 
@@ -85,7 +86,7 @@ pub(super) async fn parsed<T: DeserializeOwned>(response: Response) -> Result<T,
 }
 
 /// Sends a request and returns the response if its status is a success.
-async fn accepted(request: RequestBuilder) -> Result<Response, AdminError> {
+pub(super) async fn accepted(request: RequestBuilder) -> Result<Response, AdminError> {
     let response = request.send().await?;
     if response.status().is_success() {
         return Ok(response);

@@ -30,6 +30,8 @@ enum RoleChoice {
     PrivacyOfficer,
     /// May do what operators may, and manage API keys, clients and privacy settings.
     Admin,
+    /// May sum the updates of clients, as an edge aggregator.
+    Aggregator,
 }
 
 impl From<RoleChoice> for Role {
@@ -39,6 +41,7 @@ impl From<RoleChoice> for Role {
             RoleChoice::Operator => Role::Operator,
             RoleChoice::PrivacyOfficer => Role::PrivacyOfficer,
             RoleChoice::Admin => Role::Admin,
+            RoleChoice::Aggregator => Role::Aggregator,
         }
     }
 }

@@ -204,6 +204,7 @@ impl Story<'_> {
             metrics: UpdateMetrics { example_count: 100, loss_sum: 50.0, correct_count: 60, step_count: 7 },
             accepted_at,
             place: None,
+            held: None,
         };
         let outcome = self.storage.accept_update(&update).await.expect(WORKS);
         assert_eq!(outcome, AcceptOutcome::Accepted);

@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid, Work,
     saturating::to_length,
     update::{
-        HEADER_BYTES, MetricBounds, UpdateHeader,
+        HEADER_BYTES, MetricBounds, UpdateHeader, UpdateMetrics,
         sums::{FineTuned, SumShape},
         update_bytes,
     },
@@ -30,6 +30,19 @@ const SEVERAL: &str = "several";
 /// examples.
 pub fn reports_metrics(description: &TaskDescription) -> bool {
     description.privacy.is_none() && description.plan.example_privacy.is_none()
+}
+
+/// The assignment of an update.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The assignment.
+    pub assignment_id: AssignmentId,
+    /// The round that gave the assignment.
+    pub round_id: RoundId,
+    /// The version that the update is based on.
+    pub base_version: u64,
+    /// The purpose of the round.
+    pub purpose: Purpose,
 }
 
 /// The properties that an assignment's update must have.
@@ -74,31 +87,44 @@ pub struct ExpectedUpdate {
 impl ExpectedUpdate {
     /// Derives the properties that the update for `assignment` of `task` must have.
     pub fn of(task: &TaskRecord, assignment: &AssignmentRecord) -> Self {
-        let is_evaluation = assignment.purpose == Purpose::Evaluation;
-        let is_summed = !is_evaluation && task.description.sums_on_arrival();
-        let recipes: Vec<Recipe> = task.description.recipes().map(|(_, recipe)| recipe.clone()).collect();
-        let is_compressed = !is_evaluation && !recipes.is_empty();
-        let compression = is_compressed.then(|| Arc::new((task.schema.clone(), recipes)));
-        let plan = &task.description.plan;
-        let withheld = !reports_metrics(&task.description);
-        let work = if is_evaluation { Work::Evaluation } else { Work::Training };
-        Self {
+        let origin = Origin {
             assignment_id: assignment.id,
             round_id: assignment.round_id,
             base_version: assignment.base_version,
-            schema_digest: task.schema.digest(),
-            parameter_count: if is_evaluation { 0 } else { to_length(task.schema.parameter_count()) },
-            grid: task.description.grid,
+            purpose: assignment.purpose,
+        };
+        let of_network = || NetworkClass::of(&assignment.slices);
+        let counted_as = task.description.privacy.is_none().then(of_network);
+        Self { counted_as, ..Self::derived(&task.description, &task.schema, origin) }
+    }
+
+    /// Derives the properties of an update without the record of its assignment. The metrics do not count it.
+    pub fn derived(description: &TaskDescription, schema: &TensorSchema, origin: Origin) -> Self {
+        let is_evaluation = origin.purpose == Purpose::Evaluation;
+        let is_summed = !is_evaluation && description.sums_on_arrival();
+        let recipes: Vec<Recipe> = description.recipes().map(|(_, recipe)| recipe.clone()).collect();
+        let is_compressed = !is_evaluation && !recipes.is_empty();
+        let compression = is_compressed.then(|| Arc::new((schema.clone(), recipes)));
+        let plan = &description.plan;
+        let withheld = !reports_metrics(description);
+        let work = if is_evaluation { Work::Evaluation } else { Work::Training };
+        Self {
+            assignment_id: origin.assignment_id,
+            round_id: origin.round_id,
+            base_version: origin.base_version,
+            schema_digest: schema.digest(),
+            parameter_count: if is_evaluation { 0 } else { to_length(schema.parameter_count()) },
+            grid: description.grid,
             compression,
             metrics: MetricBounds::of(plan, work, withheld),
             norm_max: None,
-            counted_as: task.description.privacy.is_none().then(|| NetworkClass::of(&assignment.slices)),
+            counted_as: None,
             sum_shapes: Arc::default(),
-            is_fine_tuned: is_evaluation && task.description.fine_tuning().is_some(),
-            ring: task.description.ring(task.schema.parameter_count()).filter(|_| !is_evaluation),
-            seal_bytes: task.description.committee_terms().map_or(0, |terms| seal_bytes(&terms) as u64),
-            parts: PartPlaces::of(plan, &task.schema).filter(|_| !is_evaluation),
-            summed_by: is_summed.then(|| task.description.aggregator.clone()),
+            is_fine_tuned: is_evaluation && description.fine_tuning().is_some(),
+            ring: description.ring(schema.parameter_count()).filter(|_| !is_evaluation),
+            seal_bytes: description.committee_terms().map_or(0, |terms| seal_bytes(&terms) as u64),
+            parts: PartPlaces::of(plan, schema).filter(|_| !is_evaluation),
+            summed_by: is_summed.then(|| description.aggregator.clone()),
         }
     }
 
@@ -183,12 +209,20 @@ impl ExpectedUpdate {
     pub fn check(&self, header: &UpdateHeader) -> Result<(), Refusal> {
         let schema = (header.schema_digest, header.element_count);
         self.check_origin(header.assignment_id, schema, header.base_version)?;
-        if header.weight == 0 || header.weight > self.grid.weight_max {
-            let detail = format!("the weight is {}; it must be 1 to {}", header.weight, self.grid.weight_max);
+        self.check_facts(header.weight, &header.metrics)
+    }
+
+    /// Checks the weight and metrics of an update.
+    ///
+    /// # Errors
+    /// A refusal for the first invalid number.
+    pub fn check_facts(&self, weight: u64, metrics: &UpdateMetrics) -> Result<(), Refusal> {
+        if weight == 0 || weight > self.grid.weight_max {
+            let detail = format!("the weight is {weight}; it must be 1 to {}", self.grid.weight_max);
             return Err(Refusal::new(ErrorCode::UpdateWeightOutOfRange, detail));
         }
         self.metrics
-            .check(&header.metrics)
+            .check(metrics)
             .map_err(|fault| Refusal::new(ErrorCode::UpdateMetricInvalid, fault.to_string()))
     }
 

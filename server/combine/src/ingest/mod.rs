@@ -26,15 +26,15 @@ use std::{
     },
 };
 
-pub use expected::{ExpectedUpdate, FLOAT32, reports_metrics};
+pub use expected::{ExpectedUpdate, FLOAT32, Origin, reports_metrics};
 use folkmoot_aggregation::Measurement;
 use folkmoot_objects::UpdateStore;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_round_log::RoundLog;
-pub use replay::read_tiles;
+pub use replay::{logged, read_tiles};
 pub use round_sum::RoundSum;
 use shared::Stored;
-pub use upload::{Announced, Upload, logged};
+pub use upload::{Announced, Upload};
 
 /// The uploads and running sums of this process. They are a cache: after a crash both are rebuilt from the round log.
 pub struct Ingest {

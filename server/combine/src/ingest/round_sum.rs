@@ -174,7 +174,7 @@ impl RoundSum {
     }
 
     /// Closes the sum and returns the norms and largest absolute values of the accepted updates. Values that this
-    /// process did not add are read from the log.
+    /// process did not add are read from the log. Updates that an edge aggregator holds were measured there.
     ///
     /// # Errors
     /// Fails if the log cannot be read.
@@ -183,6 +183,9 @@ impl RoundSum {
         let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
         let updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
         let extents = accepted.iter().map(|update| {
+            if let Some(held) = &update.held {
+                return Ok(held.extent);
+            }
             let known = updates.get(&update.assignment_id);
             let known = known.filter(|one| one.is_measured);
             let (elements, mut size) = known.map_or_else(Default::default, |one| (one.elements, one.size));
@@ -195,7 +198,7 @@ impl RoundSum {
     }
 
     /// Closes the sum and makes it the exact sum of `accepted`, each with its factor. Missing values are added from
-    /// the log; other updates are subtracted.
+    /// the log; other updates are subtracted. Updates that an edge aggregator holds are left out.
     ///
     /// # Errors
     /// Fails if the log cannot be read; the sum must not be used afterwards.
@@ -205,26 +208,35 @@ impl RoundSum {
         accepted: &[AcceptedUpdate],
         factors: &[f64],
     ) -> Result<(), RoundLogError> {
+        let here = accepted.iter().zip(factors).filter(|(update, _)| update.held.is_none());
+        let here: Vec<_> = here.map(|(update, factor)| (update.assignment_id, *factor)).collect();
+        self.settle(log, &here)
+    }
+
+    /// Closes the sum and makes it the exact sum of these updates, each with its factor.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read; the sum must not be used afterwards.
+    pub fn settle(&self, log: &RoundLog, wanted: &[(AssignmentId, f64)]) -> Result<(), RoundLogError> {
         self.is_closed.store(true, Ordering::Release);
         let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
         let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
         let parameters = self.parameter_count as u64;
-        for (update, factor) in accepted.iter().zip(factors) {
-            let id = update.assignment_id;
+        for (id, factor) in wanted {
             let mut elements = 0;
-            match updates.remove(&id) {
+            match updates.remove(id) {
                 Some(folded) if folded.weight == *factor => elements = folded.elements,
                 // The final factor differs from the factor on arrival, so subtract the update first.
-                Some(folded) => self.replay(log, id, 0..folded.elements, folded.weight, take_values)?,
+                Some(folded) => self.replay(log, *id, 0..folded.elements, folded.weight, take_values)?,
                 None => {}
             }
-            self.replay(log, id, elements..parameters, *factor, add_values)?;
+            self.replay(log, *id, elements..parameters, *factor, add_values)?;
         }
         for (assignment, update) in std::mem::take(&mut *updates) {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)?;
         }
-        // Record the result, so that a retry after a failed commit finds the accepted updates in the sum.
-        for (update, factor) in accepted.iter().zip(factors) {
+        // Record the result, so that a retry after a failed commit finds the updates in the sum.
+        for (id, factor) in wanted {
             let whole = FoldedUpdate {
                 weight: *factor,
                 elements: parameters,
@@ -232,9 +244,24 @@ impl RoundSum {
                 is_measured: false,
                 is_settled: true,
             };
-            updates.insert(update.assignment_id, whole);
+            updates.insert(*id, whole);
         }
         Ok(())
+    }
+
+    /// Returns the size of an update that has been added whole; `None` if it was not, or updates are not measured.
+    pub fn extent_of(&self, assignment: AssignmentId) -> Option<Extent> {
+        let folded = self.folded.read().unwrap_or_else(PoisonError::into_inner);
+        let updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
+        let update = updates.get(&assignment).filter(|update| update.is_measured)?;
+        (update.elements == self.parameter_count as u64).then(|| update.size.extent(&self.grid))
+    }
+
+    /// Returns the sums of all values.
+    pub fn values(&self) -> Vec<i64> {
+        let mut values = Vec::with_capacity(self.parameter_count);
+        self.for_each_tile(|tile| values.extend_from_slice(tile));
+        values
     }
 
     /// Passes the sums to `visit`, tile by tile in order.

@@ -48,18 +48,33 @@ impl Ingest {
         update: &mut AcceptedUpdate,
         logged: UpdateDigest,
     ) -> Result<(), UpdateStoreError> {
-        let Some(store) = &self.store else { return Ok(()) };
         let (id, round) = (update.assignment_id, update.round_id);
-        let place = match self.place_of(id, update.digest) {
-            Some(place) => place,
-            None => store.put(round, self.log.read(round, id)?).await?,
-        };
+        if let Some(place) = self.place_of(id, update.digest).filter(|_| self.store.is_some()) {
+            update.place = Some(place);
+            return Ok(());
+        }
+        update.place = self.keep_segment((round, id), update.digest, logged).await?;
+        Ok(())
+    }
+
+    /// Stores a complete segment of the round log, and returns its place. Does nothing without a store. `digest` names its
+    /// content, and `logged` is the digest of the bytes in the log.
+    ///
+    /// # Errors
+    /// See [`Ingest::keep`].
+    pub async fn keep_segment(
+        &self,
+        (round, id): (RoundId, AssignmentId),
+        digest: UpdateDigest,
+        logged: UpdateDigest,
+    ) -> Result<Option<UpdatePlace>, UpdateStoreError> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let place = store.put(round, self.log.read(round, id)?).await?;
         if place.digest != logged {
             return Err(UpdateStoreError::Damaged(place.object));
         }
-        self.remember(id, Stored { round, digest: update.digest, place: place.clone() });
-        update.place = Some(place);
-        Ok(())
+        self.remember(id, Stored { round, digest, place: place.clone() });
+        Ok(Some(place))
     }
 
     /// Copies updates that other processes have received into the round log. `sum` is the round's running sum, if
@@ -95,7 +110,9 @@ impl Ingest {
                 return Err(error.into());
             }
         }
-        let copies = missing.into_iter().map(|(update, place)| self.copy(store, update, place).boxed());
+        let copies = missing.into_iter().map(|(update, place)| {
+            self.copy(store, (update.round_id, update.assignment_id), update.digest, place).boxed()
+        });
         stream::iter(copies.collect::<Vec<_>>()).buffer_unordered(COPIES_MAX).try_collect().await
     }
 
@@ -111,15 +128,34 @@ impl Ingest {
         true
     }
 
+    /// Copies a segment that another process has stored into the round log, unless the log has it. Does nothing without a
+    /// store.
+    ///
+    /// # Errors
+    /// Fails if the log or the store fails.
+    pub async fn gather_segment(
+        &self,
+        (round, id): (RoundId, AssignmentId),
+        digest: UpdateDigest,
+        place: &UpdatePlace,
+    ) -> Result<(), UpdateStoreError> {
+        match &self.store {
+            Some(store) if self.place_of(id, digest).as_ref() != Some(place) => {
+                self.copy(store, (round, id), digest, place).await
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn copy(
         &self,
         store: &UpdateStore,
-        update: &AcceptedUpdate,
+        (round, id): (RoundId, AssignmentId),
+        digest: UpdateDigest,
         place: &UpdatePlace,
     ) -> Result<(), UpdateStoreError> {
-        let (id, round) = (update.assignment_id, update.round_id);
         store.fetch(place, self.log.copy(round, id)?).await?;
-        self.remember(id, Stored { round, digest: update.digest, place: place.clone() });
+        self.remember(id, Stored { round, digest, place: place.clone() });
         Ok(())
     }
 

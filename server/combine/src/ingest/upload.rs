@@ -3,13 +3,13 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use folkmoot_aggregation::Extent;
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, Timestamp, UpdateDigest,
     saturating::to_length,
-    secure::MASKED_MAGIC,
-    update::{HEADER_BYTES, UpdateHeader, UpdateMetrics, update_bytes},
+    update::{HEADER_BYTES, UpdateMetrics, update_bytes},
 };
-use folkmoot_round_log::{LogSegment, RoundLogError};
+use folkmoot_round_log::LogSegment;
 use folkmoot_storage::AcceptedUpdate;
 use folkmoot_update::{Piece, SquaredNorm, UpdateDecoder, check_values};
 
@@ -17,7 +17,7 @@ use super::{
     ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum,
     faults::{check_norm, check_sums, decode_refusal, value_refusal},
     masked::{MASKED, MaskedDecoder},
-    replay::read_tiles,
+    replay::{logged, read_tiles},
     tally::Tally,
 };
 use crate::parts::PartCheck;
@@ -142,6 +142,26 @@ impl Upload {
     /// Returns the announced digest and length.
     pub fn announced(&self) -> Announced {
         self.announced
+    }
+
+    /// Checks that a part continues this upload: that it belongs to the same update, and begins where the received bytes end.
+    ///
+    /// # Errors
+    /// A refusal that says where to continue.
+    pub fn check_part(&self, announced: Announced, offset: u64) -> Result<(), Refusal> {
+        if self.announced != announced {
+            let detail =
+                "another update was begun for this assignment; a client must send the same update each time";
+            return Err(Refusal::new(ErrorCode::UpdateConflict, detail));
+        }
+        if self.received != offset {
+            let received = self.received;
+            let detail = format!(
+                "the part begins at byte {offset}, but {received} bytes have arrived; continue from there"
+            );
+            return Err(Refusal::new(ErrorCode::UploadOffsetMismatch, detail).received(received));
+        }
+        Ok(())
     }
 
     /// Checks the next bytes, writes their values to the log and adds them to the running sum.
@@ -327,7 +347,14 @@ impl Upload {
             metrics,
             accepted_at: now,
             place: None,
+            held: None,
         }
+    }
+
+    /// Returns the size of a complete update; 0 if its aggregator does not compare sizes.
+    pub fn extent(&self) -> Extent {
+        let sum = self.sum.as_ref();
+        sum.and_then(|sum| sum.extent_of(self.expected.assignment_id)).unwrap_or_default()
     }
 
     /// Returns the digest of the bytes that were written to the log.
@@ -368,33 +395,4 @@ fn take_out(ingest: &Ingest, round: RoundId, id: AssignmentId) {
         tracing::warn!(%error, %round, assignment = %id, "a running sum could not be corrected and will be rebuilt from the log");
         ingest.forget_sum(round);
     }
-}
-
-/// Returns the number of bytes of an assignment's update that need not be sent again: the header and the complete
-/// values in the log. Returns 0 for a compressed update, because the log does not show how many of its bytes had
-/// arrived.
-///
-/// # Errors
-/// Fails if the log cannot be read.
-pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, Refusal> {
-    let logged = match ingest.log().read(round, id) {
-        Ok(reader) => reader.len(),
-        Err(RoundLogError::NotFound(_)) => return Ok(0),
-        Err(error) => return Err(error.into()),
-    };
-    let header_bytes = HEADER_BYTES as u64;
-    let mut header = Vec::new();
-    read_tiles(ingest.log(), round, id, 0..logged.min(header_bytes), &mut |tile| {
-        header.extend_from_slice(tile);
-    })?;
-    // Every byte of a masked update is stored as it came.
-    if header.starts_with(&MASKED_MAGIC) {
-        return Ok(logged);
-    }
-    // A crash during a write may have left an incomplete header or value.
-    let header = header.first_chunk().and_then(|bytes| UpdateHeader::decode(bytes).ok());
-    Ok(match header {
-        Some(header) if !header.is_compressed => header_bytes + (logged - header_bytes) / 4 * 4,
-        _ => 0,
-    })
 }

@@ -16,6 +16,7 @@ export const ROLES: [string, string][] = [
     'can see what viewers see, the API keys and the audit log, and raise privacy budgets. While there is one, nobody else can raise them',
   ],
   ['admin', 'can do what operators can, and create API keys, set privacy budgets and revoke clients'],
+  ['aggregator', 'can only sum the updates of a site, as an edge aggregator'],
 ];
 
 /** The roles of the keys that a privacy officer creates. */

@@ -7,6 +7,7 @@ mod data;
 mod description;
 mod downstream;
 mod drift;
+mod edge;
 mod eligibility;
 mod evaluation;
 mod filter;

@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use axum_server::tls_rustls::RustlsConfig;
 use folkmoot_protocol::Timestamp;
@@ -9,7 +12,10 @@ use rustls::{
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-use super::{CertificateFiles, ClientAuthority, TlsError, has_name, read, unusable, warn_of_its_end};
+use super::{
+    CertificateFiles, ClientAuthority, ROOT_FILE, TlsError, ensure_authority, has_name, read, unusable,
+    warn_of_its_end,
+};
 
 /// A certificate in use, with the authority of client certificates if there is one. Each can be replaced while the
 /// coordinator runs.
@@ -108,6 +114,30 @@ impl Loaded {
 }
 
 impl LiveCertificate {
+    /// Loads the certificate of a host: the operator's own files, or one from the host's own authority, which is created in the
+    /// data folder if it is missing. Returns `None` if a proxy serves TLS (`has_tls` is false). The path is that of the root
+    /// certificate of the own authority.
+    ///
+    /// # Errors
+    /// [`TlsError`] if the files cannot be used or created.
+    pub fn of_host(
+        has_tls: bool,
+        files: Option<CertificateFiles>,
+        (data, host_names): (&Path, &[String]),
+        clients: Option<ClientAuthority>,
+        now: Timestamp,
+    ) -> Result<(Option<Self>, Option<PathBuf>), TlsError> {
+        if !has_tls {
+            return Ok((None, None));
+        }
+        if let Some(files) = files {
+            return Ok((Some(Self::load(files, clients, now)?), None));
+        }
+        ensure_authority(data, host_names, now)?;
+        let own = Self::load(CertificateFiles::own(data), clients, now)?;
+        Ok((Some(own), Some(data.join(ROOT_FILE))))
+    }
+
     /// Loads a certificate chain and its key, for TLS 1.3 with HTTP/2 and HTTP/1.1. With `clients`, connections are asked
     /// for a client certificate: one that this authority did not issue, or that has expired or was revoked, ends the
     /// handshake. Connections without one are accepted; [`super::certificate_of`] tells them apart.

@@ -265,7 +265,11 @@ impl Remembered {
     }
 }
 
-fn check_signature(public_key: &str, claimed: &Claimed<'_>) -> Result<(), Refusal> {
+/// Verifies the signature of a request, and nothing else.
+///
+/// # Errors
+/// [`ErrorCode::SignatureInvalid`] if the key has not signed these parts.
+pub fn check_signature(public_key: &str, claimed: &Claimed<'_>) -> Result<(), Refusal> {
     signing::verify(public_key, claimed.signature, &claimed.parts).map_err(|error| {
         let detail = match error {
             SigningError::Malformed => "the key or signature cannot be read",

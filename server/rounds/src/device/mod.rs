@@ -7,6 +7,7 @@ mod blob;
 mod check_in;
 mod enrol;
 mod enrolment_jwt;
+mod held;
 mod organisation;
 mod report;
 mod rollout;
@@ -16,13 +17,17 @@ mod upload;
 
 pub use abort::abort;
 pub use ask::is_asked;
-pub use authenticate::{Authenticator, Claimed};
+pub use authenticate::{Authenticator, Claimed, check_signature};
 pub use blob::blob;
 pub use check_in::{Offered, assignment_of, check_in, end_wait, offer_ends};
 pub use enrol::{VerifiedToken, enrol, verified_token};
 pub use enrolment_jwt::check_keys;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
+pub use held::{
+    Admitted, Aggregator, OfAssignment, WantedSum, accept_held, admit_held, client_of, of_assignment,
+    refuse_held, rounds_that_ended, wanted_sums,
+};
 pub use organisation::check_organisation;
 pub use report::report;
 pub use rollout::{report_rollout, rollout_for};

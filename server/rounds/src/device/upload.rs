@@ -3,13 +3,13 @@ use std::sync::Arc;
 use folkmoot_coordinator::round::Purpose;
 use folkmoot_objects::UpdateStoreError;
 use folkmoot_protocol::{
-    AssignmentId, Disposition, ErrorCode, Timestamp,
+    AssignmentId, Disposition, ErrorCode, OrganisationId, Timestamp, UpdateDigest,
     messages::{UploadState, UploadStatus},
     update::HEADER_BYTES,
 };
 use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord,
-    CloseOutcome, DropReason,
+    CloseOutcome, DropReason, TaskRecord,
 };
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
@@ -93,7 +93,7 @@ pub async fn begin_upload(
 ) -> Result<Begun, Refusal> {
     let id = request.assignment_id;
     let assignment = own_assignment(coordinator, client, id).await?;
-    if let Some(status) = if_accepted(&assignment, request.announced)? {
+    if let Some(status) = if_accepted(&assignment, request.announced.digest)? {
         return Ok(Begun::Accepted(status));
     }
     check_outstanding(&assignment, now)?;
@@ -112,26 +112,16 @@ pub async fn begin_upload(
             // may have accepted the update.
             let segment = coordinator.ingest.log().open(assignment.round_id, id)?;
             let assignment = own_assignment(coordinator, client, id).await?;
-            if let Some(status) = if_accepted(&assignment, request.announced)? {
+            if let Some(status) = if_accepted(&assignment, request.announced.digest)? {
                 drop(guard);
                 coordinator.ingest.forget_upload(id);
                 return Ok(Begun::Accepted(status));
             }
             check_outstanding(&assignment, now)?;
             let task = coordinator.catalog.task(&coordinator.storage, assignment.task_id).await?;
-            if !privacy::may_collect(coordinator, &task, assignment.round_id, now).await? {
-                let detail = "the privacy budget does not allow this update; check in again";
-                let refusal = Refusal::new(ErrorCode::RoundClosed, detail);
-                return Err(record_refusal(coordinator, client, id, refusal, now).await);
-            }
+            check_budget(coordinator, &task, &assignment, now).await?;
             let mut expected = ExpectedUpdate::of(&task, &assignment);
-            if !task.description.privacy.is_none() {
-                let (storage, base) = (&coordinator.storage, assignment.base_version);
-                let version = coordinator.catalog.version(storage, task.id, base).await?;
-                let norm_max = privacy::clipping_steps(&task, &version);
-                expected.norm_max =
-                    norm_max.filter(|_| coordinator.sabotage != Some(Sabotage::LongUpdatesAreLetIn));
-            }
+            expected.norm_max = norm_max(coordinator, &task, &assignment).await?;
             if request.announced.length > HEADER_BYTES as u64
                 && assignment.purpose == Purpose::Evaluation
                 && reports_metrics(&task.description)
@@ -141,24 +131,44 @@ pub async fn begin_upload(
             let opened = in_place(|| Upload::open(&coordinator.ingest, segment, expected, request.announced));
             match opened {
                 Ok(upload) => &*guard.insert(upload),
-                Err(refusal) => return Err(record_refusal(coordinator, client, id, refusal, now).await),
+                Err(refusal) => {
+                    return Err(record_refusal(coordinator, client.organisation_id, id, refusal, now).await);
+                }
             }
         }
     };
-    if upload.announced() != request.announced {
-        let detail =
-            "another update was begun for this assignment; a client must send the same update each time";
-        return Err(Refusal::new(ErrorCode::UpdateConflict, detail));
-    }
-    if upload.received() != request.offset {
-        let detail = format!(
-            "the part begins at byte {}, but {} bytes have arrived; continue from there",
-            request.offset,
-            upload.received()
-        );
-        return Err(Refusal::new(ErrorCode::UploadOffsetMismatch, detail).received(upload.received()));
-    }
+    upload.check_part(request.announced, request.offset)?;
     Ok(Begun::Awaited(guard))
+}
+
+/// Refuses an update that the privacy budget does not allow.
+pub(super) async fn check_budget(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    assignment: &AssignmentRecord,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    if privacy::may_collect(coordinator, task, assignment.round_id, now).await? {
+        return Ok(());
+    }
+    let detail = "the privacy budget does not allow this update; check in again";
+    let refusal = Refusal::new(ErrorCode::RoundClosed, detail);
+    let (organisation, id) = (assignment.organisation_id, assignment.id);
+    Err(record_refusal(coordinator, organisation, id, refusal, now).await)
+}
+
+/// Returns the largest allowed L2 norm of an update, in steps of the grid; `None` if updates are not clipped.
+pub(super) async fn norm_max(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    assignment: &AssignmentRecord,
+) -> Result<Option<u64>, Refusal> {
+    if task.description.privacy.is_none() || coordinator.sabotage == Some(Sabotage::LongUpdatesAreLetIn) {
+        return Ok(None);
+    }
+    let (storage, base) = (&coordinator.storage, assignment.base_version);
+    let version = coordinator.catalog.version(storage, task.id, base).await?;
+    Ok(privacy::clipping_steps(task, &version))
 }
 
 /// Ends a part of an upload. If the update is complete, makes it durable and accepts it.
@@ -195,12 +205,20 @@ pub async fn finish_upload(
     if let Some(tally) = tally.filter(|_| outcome == AcceptOutcome::Accepted) {
         tally.count();
     }
-    if outcome == AcceptOutcome::Later {
-        coordinator.signal(Signal::Fact);
+    if matches!(outcome, AcceptOutcome::Accepted | AcceptOutcome::AlreadyAccepted) {
+        coordinator.ingest.forget_upload(update.assignment_id);
     }
+    answered(coordinator, outcome, received_bytes)
+}
+
+/// Returns the answer to a client whose complete update was offered to the storage, and wakes the drivers.
+pub(super) fn answered(
+    coordinator: &Coordinator,
+    outcome: AcceptOutcome,
+    received_bytes: u64,
+) -> Result<UploadStatus, Refusal> {
     match outcome {
         AcceptOutcome::Accepted | AcceptOutcome::AlreadyAccepted => {
-            coordinator.ingest.forget_upload(update.assignment_id);
             coordinator.signal(Signal::Fact);
             Ok(accepted(received_bytes))
         }
@@ -211,7 +229,10 @@ pub async fn finish_upload(
         AcceptOutcome::Closed => {
             Err(Refusal::new(ErrorCode::RoundClosed, "the round closed without this update; check in again"))
         }
-        AcceptOutcome::Later => Err(between_rounds()),
+        AcceptOutcome::Later => {
+            coordinator.signal(Signal::Fact);
+            Err(between_rounds())
+        }
     }
 }
 
@@ -228,15 +249,15 @@ pub async fn refuse_upload(
     let id = upload.assignment_id();
     // From here on, another process may open the segment; the guard still excludes other requests to this process.
     drop(upload);
-    let refusal = record_refusal(coordinator, client, id, refusal, now).await;
+    let refusal = record_refusal(coordinator, client.organisation_id, id, refusal, now).await;
     drop(guard);
     refusal
 }
 
 /// Drops the assignment if the refusal tells the client to check in again, so that the round does not wait for it.
-async fn record_refusal(
+pub(super) async fn record_refusal(
     coordinator: &Coordinator,
-    client: &ClientRecord,
+    organisation: OrganisationId,
     id: AssignmentId,
     refusal: Refusal,
     now: Timestamp,
@@ -244,7 +265,7 @@ async fn record_refusal(
     if refusal.code().disposition() == Disposition::CheckIn {
         coordinator.ingest.forget_upload(id);
         let reason = DropReason::Refused { code: refusal.code() };
-        let _turn = coordinator.tenants.turn(client.organisation_id).await;
+        let _turn = coordinator.tenants.turn(organisation).await;
         if let Err(error) = drop_refused(coordinator, id, &reason, now).await {
             tracing::error!(%error, assignment = %id, "could not record that an update was refused; its assignment will expire");
         }
@@ -319,7 +340,7 @@ async fn kept(
 }
 
 /// Refuses an update because the object storage failed. The bytes that have arrived stay here.
-fn not_stored(error: UpdateStoreError) -> Refusal {
+pub(super) fn not_stored(error: UpdateStoreError) -> Refusal {
     tracing::warn!(%error, "an update could not be stored; its client will try again");
     let detail = "the update could not be stored; ask for the state of the upload and repeat the request";
     Refusal::new(ErrorCode::Overloaded, detail).retry_after(NOT_STORED_MILLISECONDS)
@@ -332,7 +353,7 @@ fn between_rounds() -> Refusal {
     Refusal::new(ErrorCode::UploadBusy, detail).retry_after(BETWEEN_ROUNDS_MILLISECONDS)
 }
 
-fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<(), Refusal> {
+pub(super) fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<(), Refusal> {
     match &assignment.status {
         AssignmentStatus::Dropped { reason: DropReason::Refused { code } } => {
             Err(Refusal::new(*code, "this assignment's update was refused earlier; check in again"))
@@ -353,9 +374,12 @@ fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<()
 }
 
 /// Returns the status of an update that was already accepted; `None` if no update was accepted.
-fn if_accepted(assignment: &AssignmentRecord, announced: Announced) -> Result<Option<UploadStatus>, Refusal> {
+pub(super) fn if_accepted(
+    assignment: &AssignmentRecord,
+    digest: UpdateDigest,
+) -> Result<Option<UploadStatus>, Refusal> {
     match assignment.status {
-        AssignmentStatus::Accepted { digest, .. } if digest != announced.digest => Err(Refusal::new(
+        AssignmentStatus::Accepted { digest: accepted, .. } if accepted != digest => Err(Refusal::new(
             ErrorCode::UpdateConflict,
             "another update was already accepted for this assignment; check in again",
         )),
@@ -364,6 +388,6 @@ fn if_accepted(assignment: &AssignmentRecord, announced: Announced) -> Result<Op
     }
 }
 
-fn accepted(received_bytes: u64) -> UploadStatus {
+pub(super) fn accepted(received_bytes: u64) -> UploadStatus {
     UploadStatus { received_bytes, state: UploadState::Accepted }
 }

@@ -14,16 +14,16 @@ use folkmoot_storage::{
 };
 
 use super::{
-    DriveError,
-    committee::{self, Summed},
+    DriveError, committee,
     evaluate::{combine_reports, measure_centrally},
     facts::{collected, waiting},
-    open, pause,
+    open, partial_sums, pause,
     perform::perform,
     prefer::prefer,
     release::{forget_last_noise, release, withhold},
     rules::rules,
     secure::is_open,
+    summed::Summed,
 };
 use crate::{answers::Answer, coordinator::Coordinator};
 
@@ -208,7 +208,7 @@ async fn preferred(
 }
 
 /// Ends a round that has closed. If its updates can never be combined, abandons the round, so that the task can
-/// continue. Returns whether another step may follow immediately: not while a committee sums masks.
+/// continue. Returns whether another step may follow immediately: not while a committee or an edge aggregator sums.
 async fn end_or_abandon(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -216,15 +216,23 @@ async fn end_or_abandon(
     now: Timestamp,
 ) -> Result<bool, DriveError> {
     let round = record.round.id;
-    match committee::summed(coordinator, task, &record, now).await? {
+    let summed = match committee::summed(coordinator, task, &record, now).await? {
+        Summed::Yes => partial_sums::summed(coordinator, task, &record, now).await?,
+        summed => summed,
+    };
+    match summed {
         Summed::Yes => {}
         Summed::NotYet => return Ok(false),
+        Summed::Cancelled => {
+            withhold(coordinator, task, record, AbandonReason::TaskCancelled, now).await?;
+            return Ok(true);
+        }
         Summed::Never(error) => {
             let number = record.round.number;
             withhold(coordinator, task, record, AbandonReason::CommitFailed, now).await?;
             tracing::error!(
                 %error, task = %task.id, round = number, code = "commit_failed",
-                "round abandoned: its committee has not summed the masks"
+                "round abandoned: a sum is missing"
             );
             metrics::counter!("folkmoot_commits_failed_total").increment(1);
             return Ok(true);

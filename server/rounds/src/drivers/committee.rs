@@ -10,22 +10,11 @@ use folkmoot_protocol::{
 use folkmoot_secure_aggregation::{Context, Ring};
 use folkmoot_storage::{AssignmentRepository, RoundRecord, TaskRecord};
 use folkmoot_unmasking::{
-    CommitteeSum, CommitteeSumError, MaskSums, Progress, UnmaskError, blame_for_seals, committee_round,
+    CommitteeSum, CommitteeSumError, Progress, RingSums, UnmaskError, blame_for_seals, committee_round,
 };
 
-use super::{DriveError, versions::version};
+use super::{DriveError, summed::Summed, versions::version};
 use crate::{coordinator::Coordinator, signals::Signal};
-
-/// The readiness of a closed round.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Summed {
-    /// Nobody else is needed.
-    Yes,
-    /// The committee has not answered yet.
-    NotYet,
-    /// The masks will never be known, for this reason.
-    Never(CommitteeSumError),
-}
 
 /// Returns whether the committee has summed the masks of a closed round, and asks it if nobody has. Blames clients that have
 /// spoiled the round.
@@ -60,14 +49,14 @@ pub async fn summed(
     if let CommitteeSumError::Accused(clients) = &error {
         blame_for_seals(&coordinator.storage, record, clients).await?;
     }
-    Ok(Summed::Never(error))
+    Ok(Summed::Never(error.to_string()))
 }
 
 async fn ask(
     coordinator: &Coordinator,
     task: &TaskRecord,
     record: &RoundRecord,
-) -> Result<MaskSums, CommitteeSumError> {
+) -> Result<RingSums, CommitteeSumError> {
     let (terms, context, ring, round) = question(coordinator, task, record).await.map_err(|error| {
         if error.is_of_log() {
             // The log is only a copy: the next attempt copies it again.

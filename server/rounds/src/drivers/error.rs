@@ -7,7 +7,12 @@ use folkmoot_storage::StorageError;
 use folkmoot_strategy::StrategyError;
 use folkmoot_unmasking::UnmaskError;
 
-use crate::{combine::MakeError, components::LoadError, coordinator::ForgetError, downstream::PartsError};
+use crate::{
+    combine::{MakeError, PartialSumError},
+    components::LoadError,
+    coordinator::ForgetError,
+    downstream::PartsError,
+};
 
 /// The reason why a step failed. The next step retries.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +32,9 @@ pub enum DriveError {
     /// No version could be produced.
     #[error(transparent)]
     Make(#[from] MakeError),
+    /// An edge aggregator has sent something else than a sum of this round.
+    #[error(transparent)]
+    PartialSum(#[from] PartialSumError),
     /// A component of the task cannot be loaded.
     #[error(transparent)]
     Component(#[from] LoadError),
@@ -81,6 +89,7 @@ impl DriveError {
         match self {
             DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
             | DriveError::Invariant(_)
+            | DriveError::PartialSum(_)
             | DriveError::Transition(_)
             | DriveError::Make(
                 MakeError::Noise(_)

@@ -2,6 +2,7 @@
 //! one transaction. Steps can be repeated, and a crash between two steps loses nothing.
 
 mod advance;
+mod attenuations;
 mod awaited;
 mod committee;
 mod error;
@@ -9,6 +10,7 @@ mod evaluate;
 mod evaluation_sum;
 mod facts;
 mod open;
+mod partial_sums;
 mod pause;
 mod perform;
 mod prefer;
@@ -16,6 +18,7 @@ mod release;
 mod rules;
 mod run;
 mod secure;
+mod summed;
 mod supervise;
 mod versions;
 

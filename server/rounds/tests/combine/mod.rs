@@ -1,6 +1,7 @@
 //! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
 
 mod momentum;
+mod partial;
 
 use bytes::Bytes;
 use folkmoot_aggregation::{
@@ -104,6 +105,7 @@ fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> Accept
         metrics: header.metrics,
         accepted_at: Timestamp(1),
         place: None,
+        held: None,
     }
 }
 
@@ -130,6 +132,7 @@ fn next_version(
         description,
         round_id,
         accepted,
+        partial: None,
         newest,
         bases: Bases::default(),
         finalizer_state,

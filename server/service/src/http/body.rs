@@ -104,7 +104,7 @@ pub async fn receive(app: &App, mut body: Body, limit: &str, bytes_max: usize) -
     while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         if whole.len() + data.len() > bytes_max {
-            let detail = format!("the file is too large: the setting `{limit}` allows {bytes_max} bytes");
+            let detail = format!("the file is too large: {limit} allows {bytes_max} bytes");
             return Err(Refusal::new(ErrorCode::PayloadTooLarge, detail));
         }
         whole.extend_from_slice(&data);

@@ -10,7 +10,7 @@ use folkmoot_protocol::{
     signing::SignedParts,
 };
 use folkmoot_rounds::{
-    device::{Claimed, check_organisation},
+    device::{Claimed, check_organisation, check_signature},
     refusal::Refusal,
 };
 use folkmoot_storage::ClientRecord;
@@ -90,17 +90,43 @@ pub async fn authenticate(
     upload: Option<(u64, u64)>,
 ) -> Result<ClientRecord, Refusal> {
     let named = certificate_of(&parts.extensions, (app.clock)()).map_err(Refusal)?;
+    let client = authenticate_there(app, parts, upload).await?;
+    check_organisation(&app.coordinator, client.organisation_id, named).await?;
+    Ok(client)
+}
+
+/// Does the same for a request that has come to somebody else. The certificate of its connection is not checked.
+pub async fn authenticate_there(
+    app: &App,
+    parts: &Parts,
+    upload: Option<(u64, u64)>,
+) -> Result<ClientRecord, Refusal> {
+    app.authenticator.client(&app.coordinator, &claimed(app, parts, upload)?, (app.clock)()).await
+}
+
+/// Verifies that a client has signed a request, now or before. The request may have been verified before.
+pub fn verify(
+    app: &App,
+    parts: &Parts,
+    upload: Option<(u64, u64)>,
+    client: &ClientRecord,
+) -> Result<(), Refusal> {
+    let claimed = claimed(app, parts, upload)?;
+    check_signature(&client.public_key, &claimed)?;
+    if claimed.parts.client == Some(client.id) {
+        return Ok(());
+    }
+    Err(Refusal::new(ErrorCode::SignatureInvalid, "the request is signed for another client"))
+}
+
+fn claimed<'a>(app: &App, parts: &'a Parts, upload: Option<(u64, u64)>) -> Result<Claimed<'a>, Refusal> {
     let signature = text(&parts.headers, headers::SIGNATURE).ok_or_else(|| {
         Refusal::new(
             ErrorCode::SignatureMissing,
             "the request has no signature; sign it with the client's key",
         )
     })?;
-    let claimed = Claimed { parts: signed_parts(app, parts, upload)?, signature };
-    let now = (app.clock)();
-    let client = app.authenticator.client(&app.coordinator, &claimed, now).await?;
-    check_organisation(&app.coordinator, client.organisation_id, named).await?;
-    Ok(client)
+    Ok(Claimed { parts: signed_parts(app, parts, upload)?, signature })
 }
 
 /// Verifies a request whose body is not read yet, and returns the body. If the coordinator cannot work now, discards the
@@ -127,14 +153,8 @@ pub async fn authenticate_before(
 
 /// Verifies that an enrolment is signed with the key in its own body, because the sender has no client id yet.
 pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
-    let signature = text(&parts.headers, headers::SIGNATURE).ok_or_else(|| {
-        Refusal::new(
-            ErrorCode::SignatureMissing,
-            "the request has no signature; sign it with the client's key",
-        )
-    })?;
-    let claimed =
-        Claimed { parts: SignedParts { client: None, ..signed_parts(app, parts, None)? }, signature };
+    let Claimed { parts: signed, signature } = claimed(app, parts, None)?;
+    let claimed = Claimed { parts: SignedParts { client: None, ..signed }, signature };
     app.authenticator.check_enrolment(public_key, &claimed, (app.clock)())
 }
 

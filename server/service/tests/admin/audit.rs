@@ -21,7 +21,7 @@ use super::{
 use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 32] = [
+const ACTS: [(&str, Option<&str>); 37] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
@@ -56,6 +56,12 @@ const ACTS: [(&str, Option<&str>); 32] = [
     ("POST /organisations/{id}/quotas", None),
     ("POST /organisations/{id}/close", None),
     ("POST /session", Some("session.create")),
+    // Edge aggregators pass on what clients do.
+    ("POST /aggregator/admissions", None),
+    ("POST /aggregator/updates", None),
+    ("POST /aggregator/refusals", None),
+    ("POST /aggregator/rounds", None),
+    ("POST /aggregator/rounds/{id}/sum", None),
 ];
 
 /// Reads the whole log, and verifies its chain.

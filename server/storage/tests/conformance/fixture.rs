@@ -274,6 +274,7 @@ pub(super) fn update_of(assignment: &AssignmentRecord) -> AcceptedUpdate {
             bytes: 4_000_096,
             digest: UpdateDigest::of(b"the log"),
         }),
+        held: None,
     }
 }
 

@@ -129,6 +129,7 @@ impl World {
             metrics: metrics(count),
             accepted_at: self.now,
             place: None,
+            held: None,
         };
         let outcome = same!(self, accept_update(&update));
         self.reached.accepted += usize::from(matches!(outcome, Ok(AcceptOutcome::Accepted)));

@@ -10,7 +10,8 @@ use crate::{SqlOptions, TableColumn};
 const SEARCHED: &str = "api_keys.id api_keys.name api_keys.organisation_id api_keys.role \
     audit_heads.digest audit_heads.organisation_id endorsements.organisation_id endorsements.signed endorsements.task_id \
     leases.holder leases.name models.model models.weights organisation_usage.organisation_id organisations.id \
-    organisations.name organisations.quotas populations.clients populations.name populations.organisation_id \
+    organisations.name organisations.quotas partial_sums.aggregator partial_sums.answer partial_sums.organisation_id \
+    partial_sums.question partial_sums.round_id partial_sums.segment populations.clients populations.name populations.organisation_id \
     populations.privacy rollouts.channel rollouts.held rollouts.last_failure rollouts.organisation_id rollouts.population \
     rollouts.task_id selection_states.organisation_id selection_states.task_id sessions.api_key_id sessions.id \
     sessions.name sessions.organisation_id sessions.provider sessions.role sessions.subject \

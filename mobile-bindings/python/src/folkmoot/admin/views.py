@@ -371,12 +371,12 @@ class CreatedToken(TypedDict):
     record: TokenView
 
 
-Role = Literal["viewer", "operator", "privacy_officer", "admin"]
+Role = Literal["viewer", "operator", "privacy_officer", "admin", "aggregator"]
 """The role of an API key."""
 
 
 class ApiKeyView(TypedDict):
-    """An API key without its secret. `role` is `viewer`, `operator`, `privacy_officer` or `admin`."""
+    """An API key without its secret. `role` is one of [`Role`]."""
 
     id: str
     name: str

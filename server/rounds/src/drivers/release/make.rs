@@ -25,7 +25,9 @@ use crate::{
     combine::{self, Bases, Making, Masked, PartPlaces},
     components,
     coordinator::Coordinator,
-    drivers::{DriveError, evaluate, open, secure, versions::version},
+    drivers::{
+        DriveError, attenuations::attenuations, evaluate, open, partial_sums, secure, versions::version,
+    },
 };
 
 /// A closed round and all inputs of its version.
@@ -181,14 +183,8 @@ async fn making(
         Some(state) => Some(coordinator.blobs.get(state).await?),
         None => None,
     };
-    // Updates that are too old were dropped before acceptance.
-    let attenuation = |update: &AcceptedUpdate| {
-        policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
-    };
     let reports = || accepted.iter().map(|update| (update.weight, update.metrics.step_count));
-    let factors = task.description.work_factors(reports()).into_iter();
-    let attenuations =
-        accepted.iter().map(attenuation).zip(factors).map(|(one, other)| one * other).collect();
+    let attenuations = attenuations(task, base_version, &accepted);
     let commit = Commit {
         number: base_version + 1,
         mean_staleness,
@@ -197,10 +193,12 @@ async fn making(
     };
     let members = members(coordinator, task, record, &accepted).await?;
     let examples = examples(coordinator, task, newest.clone()).await?;
+    let partial = partial_sums::read(coordinator, task, record, &accepted).await?;
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,
         accepted,
+        partial,
         attenuations,
         newest,
         bases,

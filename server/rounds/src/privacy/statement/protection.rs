@@ -98,9 +98,9 @@ fn trust(privacy: &PrivacyChoice, is_masked: bool) -> (&'static str, &'static st
         ),
         _ => (
             "Anyone who sees all released versions and knows everything about the other clients.",
-            "The coordinator and its operator. They see every update before the coordinator adds the noise, together with \
-             the client's loss and example count and how long it trained. No client can check that the coordinator adds the \
-             noise.",
+            "The coordinator, the edge aggregators that clients use, and their operators. They see every update before the \
+             coordinator adds the noise, together with the client's loss and example count and how long it trained. No client \
+             can check that the coordinator adds the noise.",
         ),
     }
 }

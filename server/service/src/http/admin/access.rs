@@ -70,6 +70,7 @@ pub async fn check(
     if !may(caller.role, gate.role) {
         let whom = match gate.role {
             Role::System => "use a key of `folkmoot key recover --role system`",
+            Role::Aggregator => "use a key of `folkmoot key create --role aggregator`",
             _ if caller.who.is_person() => "ask an admin for a group with the needed role",
             _ => "ask an admin for a key with the needed role",
         };
@@ -118,9 +119,10 @@ pub async fn throttled<T>(
 /// privacy officer more ([`officers`](super::officers)). System administrators have only their own rights.
 pub fn may(role: Role, least: Role) -> bool {
     match role {
-        Role::System => least == Role::System,
+        // Neither includes another role, nor is included in one.
+        Role::System | Role::Aggregator => least == role,
         Role::PrivacyOfficer => matches!(least, Role::Viewer | Role::PrivacyOfficer),
-        role => role >= least,
+        role => role >= least && least != Role::Aggregator,
     }
 }
 
@@ -287,12 +289,15 @@ mod tests {
             for (least_index, least) in roles.into_iter().enumerate() {
                 assert_eq!(may(role, least), index >= least_index, "{} for {}", role.name(), least.name());
             }
-            assert!(!may(role, Role::System) && !may(Role::System, role), "{}", role.name());
+            for alone in [Role::System, Role::Aggregator] {
+                assert!(!may(role, alone) && !may(alone, role), "{}", role.name());
+            }
         }
         let of_officer = [Role::Viewer, Role::Operator, Role::PrivacyOfficer, Role::Admin, Role::System]
             .map(|least| may(Role::PrivacyOfficer, least));
         assert_eq!(of_officer, [true, false, true, false, false]);
         assert!(may(Role::Admin, Role::PrivacyOfficer) && !may(Role::Operator, Role::PrivacyOfficer));
-        assert!(may(Role::System, Role::System));
+        assert!(may(Role::System, Role::System) && may(Role::Aggregator, Role::Aggregator));
+        assert!(!may(Role::System, Role::Aggregator) && !may(Role::Aggregator, Role::System));
     }
 }

@@ -1,6 +1,7 @@
 //! The administrative endpoints, which need an API key with a sufficient role.
 
 pub mod access;
+pub mod aggregator;
 pub mod api_keys;
 pub mod audit;
 mod called;
@@ -140,7 +141,23 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/tasks/{id}/privacy", Viewer, privacy::statement::get_statement),
         endpoint(&get, "/populations/{population}/ledger", Viewer, privacy::ledger::list_ledger),
     ];
-    of_work.into_iter().chain(access_endpoints()).collect()
+    of_work.into_iter().chain(access_endpoints()).chain(aggregator_endpoints()).collect()
+}
+
+/// Lists the endpoints of edge aggregators.
+fn aggregator_endpoints() -> Vec<Endpoint> {
+    use Role::Aggregator;
+    use aggregator::{admit, assignments, rounds, updates};
+    let (get, post) = (Method::GET, Method::POST);
+    vec![
+        endpoint(&get, "/aggregator/assignments/{id}", Aggregator, assignments::get_held_assignment),
+        endpoint(&get, "/aggregator/tasks/{id}", Aggregator, assignments::get_held_task),
+        endpoint(&post, "/aggregator/admissions", Aggregator, admit::admit),
+        endpoint(&post, "/aggregator/updates", Aggregator, updates::accept_update),
+        endpoint(&post, "/aggregator/refusals", Aggregator, updates::refuse_update),
+        endpoint(&post, "/aggregator/rounds", Aggregator, rounds::find_work),
+        endpoint(&post, "/aggregator/rounds/{id}/sum", Aggregator, rounds::take_sum),
+    ]
 }
 
 /// Lists the endpoints about credentials, clients and organisations.

@@ -208,6 +208,7 @@ async fn report(storage: &Storage, assignments: &[AssignmentRecord], now: Timest
             metrics: METRICS,
             accepted_at: now,
             place: None,
+            held: None,
         };
         storage.accept_update(&update).await.unwrap();
         let report = ReportRequest { training_milliseconds: 250, download_bytes: 7, upload_bytes: 9 };

@@ -2,6 +2,7 @@
 //! it.
 
 mod document;
+mod edge_table;
 mod filled;
 mod log;
 mod log_table;
@@ -13,6 +14,7 @@ use std::{
 };
 
 use document::{Answers, Document};
+use edge_table::FIELDS_AT_THE_EDGE;
 use filled::{Filled, Ids, UPDATE_BYTES, UPDATES, fill};
 use folkmoot_protocol::{BlobDigest, PopulationName, Role};
 use log_table::LOG_FIELDS;
@@ -29,7 +31,7 @@ pub(super) async fn fill_one(running: &Running) -> Filled {
 /// Returns the decision for every field.
 fn decisions() -> BTreeMap<String, Decision> {
     let mut decisions = BTreeMap::new();
-    for (schema, decision, fields) in FIELDS {
+    for (schema, decision, fields) in FIELDS.iter().chain(FIELDS_AT_THE_EDGE) {
         for field in *fields {
             let before = decisions.insert(format!("{schema}.{field}"), *decision);
             assert_eq!(before, None, "{schema}.{field} is decided twice");
@@ -157,6 +159,7 @@ async fn read(running: &Running, role: Role, filled: &[&Filled], population: &Po
                 "privacy_officer" => matches!(role, Role::PrivacyOfficer | Role::Admin),
                 "admin" => role == Role::Admin,
                 "system" => role == Role::System,
+                "aggregator" => role == Role::Aggregator,
                 _ => true,
             };
             if is_session || !may_read {

@@ -22,7 +22,7 @@ pub(super) enum Decision {
 }
 
 /// A schema, a decision, and fields.
-type Row = (&'static str, Decision, &'static [&'static str]);
+pub(super) type Row = (&'static str, Decision, &'static [&'static str]);
 
 /// Every field of every JSON response.
 pub(super) const FIELDS: &[Row] = &[

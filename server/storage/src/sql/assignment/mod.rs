@@ -1,4 +1,5 @@
 pub(super) mod close;
+pub(super) mod partial_sum;
 
 use std::collections::BTreeSet;
 
@@ -131,7 +132,9 @@ impl AssignmentRepository for SqlStorage {
         const SELECT: &str = "SELECT round_id, id FROM assignments WHERE status_name = 'outstanding' \
              UNION SELECT assignments.round_id, assignments.id FROM rounds \
              JOIN client_updates ON client_updates.round_id = rounds.id \
-             JOIN assignments ON assignments.id = client_updates.assignment_id WHERE rounds.is_open = 1";
+             JOIN assignments ON assignments.id = client_updates.assignment_id WHERE rounds.is_open = 1 \
+             UNION SELECT partial_sums.round_id, partial_sums.segment FROM rounds \
+             JOIN partial_sums ON partial_sums.round_id = rounds.id WHERE rounds.is_open = 1";
         let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
         let log = |row| {
             let columns = Columns::new(row, "assignment");

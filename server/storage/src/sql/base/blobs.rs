@@ -22,7 +22,7 @@ const SILENT: [(&str, &str); 14] = [
     ("assignments", "client_id id organisation_id purpose round_id slices status status_name task_id"),
     ("audit_entries", "digest organisation_id record"),
     ("check_ins", "attributes client_id organisation_id population sdk_version"),
-    ("client_updates", "assignment_id codec digest organisation_id place round_id"),
+    ("client_updates", "assignment_id codec digest extent held_by organisation_id place round_id"),
     ("clients", "id organisation_id population public_key site site_key token_id user_key"),
     ("evaluations", "class_report metric_values organisation_id slice source task_id"),
     ("models", "name organisation_id tensor_schema"),

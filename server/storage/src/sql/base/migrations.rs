@@ -42,6 +42,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0023_key_rotation",
     "0024_viewers_download",
     "0025_rollouts",
+    "0026_edge_aggregators",
     "0027_dropped_versions",
 );
 
@@ -72,6 +73,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0024_key_rotation",
     "0025_viewers_download",
     "0026_rollouts",
+    "0027_edge_aggregators",
     "0028_dropped_versions",
 );
 

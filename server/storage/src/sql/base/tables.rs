@@ -151,14 +151,16 @@ impl DatabaseReader {
         Ok(())
     }
 
-    /// Lists the accepted updates of rounds that have not ended, each with the round that gave its assignment.
+    /// Lists the accepted updates of rounds that have not ended, each with the round that gave its assignment. Updates that
+    /// edge aggregators hold are left out.
     ///
     /// # Errors
     /// [`StorageError::Database`] if the database does not answer, or [`StorageError::Corrupt`] if a row is invalid.
     pub async fn open_updates(&mut self) -> Result<Vec<OpenUpdate>, StorageError> {
         const SELECT: &str = "SELECT assignments.round_id, client_updates.assignment_id, client_updates.place \
              FROM rounds JOIN client_updates ON client_updates.round_id = rounds.id \
-             JOIN assignments ON assignments.id = client_updates.assignment_id WHERE rounds.is_open = 1";
+             JOIN assignments ON assignments.id = client_updates.assignment_id \
+             WHERE rounds.is_open = 1 AND client_updates.held_by IS NULL";
         let rows = sqlx::query(SELECT).fetch_all(&mut self.connection).await?;
         let update = |row| {
             let columns = Columns::new(row, "update");

@@ -9,7 +9,7 @@ use crate::sql::{
     many::{ROWS_MAX, placeholder_rows},
     metrics::{bind_metrics, metrics_of},
 };
-use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError, UpdateTraffic};
+use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, HeldUpdate, StorageError, UpdateTraffic};
 
 /// Stores new assignments.
 ///
@@ -59,8 +59,10 @@ pub(in crate::sql) async fn insert_accepted_update(
     update: &AcceptedUpdate,
 ) -> Result<(), StorageError> {
     const INSERT: &str = "INSERT INTO client_updates (assignment_id, organisation_id, round_id, digest, \
-         update_bytes, weight, accepted_at, codec, place, example_count, loss_sum_bits, correct_count, step_count) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+         update_bytes, weight, accepted_at, codec, place, held_by, extent, \
+         example_count, loss_sum_bits, correct_count, step_count) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    let held = update.held.as_ref();
     let query = sqlx::query(INSERT)
         .bind(update.assignment_id.to_string())
         .bind(organisation_id.to_string())
@@ -70,7 +72,9 @@ pub(in crate::sql) async fn insert_accepted_update(
         .bind(integer(update.weight)?)
         .bind(moment(update.accepted_at)?)
         .bind(&update.codec)
-        .bind(update.place.as_ref().map(json).transpose()?);
+        .bind(update.place.as_ref().map(json).transpose()?)
+        .bind(held.map(|held| held.by.as_str()))
+        .bind(held.map(|held| json(&held.extent)).transpose()?);
     bind_metrics(query, &update.metrics)?.execute(connection).await?;
     Ok(())
 }
@@ -150,5 +154,9 @@ fn accepted_update_of(row: &AnyRow) -> Result<AcceptedUpdate, StorageError> {
         metrics: metrics_of(&columns)?,
         accepted_at: columns.moment("accepted_at")?,
         place: columns.optional_json("place")?,
+        held: match columns.optional_parsed("held_by")? {
+            Some(by) => Some(HeldUpdate { by, extent: columns.json("extent")? }),
+            None => None,
+        },
     })
 }

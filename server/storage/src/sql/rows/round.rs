@@ -3,7 +3,10 @@
 use folkmoot_coordinator::round::{Purpose, Round};
 use sqlx::{AnyConnection, any::AnyRow};
 
-use crate::sql::column::{Columns, integer, json, missing, moment, optional_integer};
+use crate::sql::{
+    assignment::partial_sum::delete_partial_sums,
+    column::{Columns, integer, json, missing, moment, optional_integer},
+};
 use crate::{RoundRecord, StorageError};
 
 /// Stores a new round. Returns a conflict if the task already has a round with this number, or an open round of the
@@ -53,9 +56,12 @@ pub(in crate::sql) async fn update_round(
         .bind(record.round.id.to_string())
         .bind(record.organisation_id.to_string())
         .bind(integer(record.revision)?)
-        .execute(connection)
+        .execute(&mut *connection)
         .await?;
-    if updated.rows_affected() == 1 { Ok(()) } else { Err(StorageError::RevisionConflict("round")) }
+    if updated.rows_affected() != 1 {
+        return Err(StorageError::RevisionConflict("round"));
+    }
+    if phase.is_final() { delete_partial_sums(connection, record.round.id).await } else { Ok(()) }
 }
 
 pub(in crate::sql) fn round_of(row: &AnyRow) -> Result<RoundRecord, StorageError> {

@@ -33,7 +33,7 @@ pub async fn create_component(
     body::check_type(&parts.headers, "application/octet-stream")?;
     // One byte more than a component may have, so that the error below names the real limit.
     let limit = app.limits.model_bytes_max.min(COMPONENT_BYTES_MAX + 1);
-    let bytes = body::receive(&app, body, "limits.model_bytes_max", limit).await?;
+    let bytes = body::receive(&app, body, "the setting `limits.model_bytes_max`", limit).await?;
     let uploaded = registry::create_component(&app.coordinator, bytes).await?;
     let roles = uploaded.roles.into_iter().map(|role: Role| role.name().to_owned()).collect();
     tracing::info!(component = %uploaded.digest, by = %caller.who, "component kept");

@@ -29,7 +29,8 @@ pub async fn create_evaluation_data(
 ) -> Result<(StatusCode, Json<EvaluationDataView>), Refused> {
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/octet-stream")?;
-    let bytes = body::receive(&app, body, "limits.model_bytes_max", app.limits.model_bytes_max).await?;
+    let bytes =
+        body::receive(&app, body, "the setting `limits.model_bytes_max`", app.limits.model_bytes_max).await?;
     let read = bytes.clone();
     let read = tokio::task::spawn_blocking(move || evaluation_data::read(&read)).await;
     let examples = read

@@ -46,7 +46,7 @@ pub async fn create_model(
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/octet-stream")?;
     let bytes_max = app.limits.model_bytes_max;
-    let onnx = body::receive(&app, body, "limits.model_bytes_max", bytes_max).await?;
+    let onnx = body::receive(&app, body, "the setting `limits.model_bytes_max`", bytes_max).await?;
     let (organisation, now) = (caller.organisation_id, (app.clock)());
     let record =
         registry::create_named_model(&app.coordinator, organisation, name, onnx, bytes_max, now).await?;

@@ -34,7 +34,7 @@ pub async fn find_parts(
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/octet-stream")?;
     let bytes_max = app.limits.model_bytes_max;
-    let onnx = body::receive(&app, body, "limits.model_bytes_max", bytes_max).await?;
+    let onnx = body::receive(&app, body, "the setting `limits.model_bytes_max`", bytes_max).await?;
     let found = in_turn(&app.edge, move || find(&onnx, bytes_max)).await?;
     Ok(Json(found.map_err(|detail| Refusal::new(ErrorCode::ModelInvalid, detail))?))
 }
