@@ -148,7 +148,7 @@ pub enum ErrorCode {
     ModelInvalid,
     /// There is no such round.
     RoundUnknown,
-    /// There is no such model version.
+    /// There is no such model version, or its weights were dropped.
     ModelVersionUnknown,
     /// There is no such model, population, organisation, client, token, API key or identity provider.
     ResourceUnknown,

@@ -352,7 +352,9 @@ fn blob_files(deployment: &Deployment) -> Vec<PathBuf> {
         let files = std::fs::read_dir(folder).expect("the folder is there");
         files.map(|file| file.expect("it can be read").path()).collect()
     };
-    list(&deployment.data().join("blobs")).iter().flat_map(|folder| list(folder)).collect()
+    // Beside the blobs, also those that were set aside, there is the id of the database.
+    let folders = list(&deployment.data().join("blobs")).into_iter();
+    folders.filter(|folder| !folder.ends_with("databases")).flat_map(|folder| list(&folder)).collect()
 }
 
 /// Waits until no round is aggregating, and returns the number of the newest version.

@@ -13,6 +13,7 @@ const KINDS: &[(&str, u64)] = &[
     ("stale updates committed", 200),
     ("assignments left behind", 10),
     ("tasks cancelled", 5),
+    ("collections", 2_000),
     ("updates accepted", 2_000),
     ("uploads refused", 300),
     ("garbage sent", 100),

@@ -114,6 +114,11 @@ fn a_second_answer_of_a_journal_is_found() {
 }
 
 #[test]
+fn a_blob_that_is_needed_and_deleted_is_found() {
+    assert_eq!(found_by(Sabotage::NothingIsNeeded), "what_is_needed_is_kept");
+}
+
+#[test]
 fn a_world_that_stands_still_is_found() {
     assert_eq!(found_by(Sabotage::NobodyDrives), "a_kind_world_comes_to_its_end");
 }

@@ -125,6 +125,8 @@ pub enum Sabotage {
     NobodyDrives,
     /// The coordinator names other survivors again, and the client's journal has forgotten its answer.
     AJournalForgets,
+    /// The collection deletes everything.
+    NothingIsNeeded,
 }
 
 /// The rates of the faults, in thousandths unless stated otherwise.

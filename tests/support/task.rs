@@ -254,6 +254,7 @@ async fn store_task(
         metrics: UpdateMetrics::default(),
         making: VersionMaking::default(),
         created_at: now(),
+        dropped_at: None,
     };
     storage.create_task(&record, &version).await.expect("a task can be stored");
     let server_learning_rate = spec.server_learning_rate;

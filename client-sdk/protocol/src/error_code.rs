@@ -152,7 +152,7 @@ error_codes! {
     ModelInvalid = "model_invalid", 422, GiveUp;
     /// There is no such round.
     RoundUnknown = "round_unknown", 404, GiveUp;
-    /// There is no such model version.
+    /// There is no such model version, or its weights were dropped.
     ModelVersionUnknown = "model_version_unknown", 404, GiveUp;
     /// There is no such model, population, organisation, client, token, API key or identity provider.
     ResourceUnknown = "resource_unknown", 404, GiveUp;

@@ -34,6 +34,9 @@ pub struct VersionView {
     pub rolled_back_to: Option<u64>,
     /// When the version was committed.
     pub created_at: Timestamp,
+    /// When the weights were dropped, because newer versions took their place (`storage.keep_versions`). Such a version cannot
+    /// be downloaded any more. Null while they are kept.
+    pub dropped_at: Option<Timestamp>,
 }
 
 /// The response header that carries the version number of a downloaded model.

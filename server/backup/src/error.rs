@@ -5,11 +5,12 @@ use std::{
 
 use folkmoot_objects::{BlobStoreError, ObjectsError, UpdateStoreError};
 use folkmoot_round_log::RoundLogError;
+use folkmoot_rounds::collection::CollectError;
 use folkmoot_storage::StorageError;
 
 use folkmoot_service::data_folder::DataFolderError;
 
-/// The reason why a backup cannot be written or restored.
+/// The reason why a backup cannot be written or restored, or unused blobs cannot be deleted.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages describe the variants")]
 pub enum BackupError {
@@ -47,6 +48,12 @@ pub enum BackupError {
         "the backup has the database schema {found}, written by folkmoot {program}, and this program has {known}"
     )]
     OtherMigrations { found: i64, known: i64, program: String },
+    #[error("a backup is in progress, so nothing was deleted")]
+    InProgress,
+    #[error("coordinators that use the PostgreSQL database may be running, so nothing was deleted at once")]
+    MayRun,
+    #[error(transparent)]
+    Collect(#[from] CollectError),
     #[error("the database is not empty: the table {0} has rows")]
     NotEmpty(String),
     #[error("the tables of the backup are not those of the database: {0} differs")]
@@ -83,6 +90,8 @@ impl BackupError {
             Self::OtherMigrations { program, .. } => {
                 return Some(format!("restore the backup with folkmoot {program}"));
             }
+            Self::InProgress => "run the command again when the backup has ended",
+            Self::MayRun => "leave out --at-once: what is set aside is deleted an hour later",
             Self::NotEmpty(_) => "create a new, empty database",
             Self::OtherTables(_) => "restore the backup into an empty database that no other program uses",
             _ => return None,

@@ -7,6 +7,7 @@
 
 mod error;
 mod manifest;
+mod prune;
 mod restore;
 mod save;
 
@@ -16,7 +17,7 @@ use folkmoot_objects::Objects;
 use serde::Serialize;
 
 use self::manifest::Manifest;
-pub use self::{error::BackupError, restore::restore, save::save};
+pub use self::{error::BackupError, prune::prune, restore::restore, save::save};
 
 /// The files of a data folder that are part of a backup: the node's id, which must be the last, and the certificates of the
 /// coordinator's own authority.

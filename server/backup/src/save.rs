@@ -77,6 +77,7 @@ fn open_source(from: &Places) -> Result<(String, Option<DataFolder>), BackupErro
 async fn copy(from: &Places, url: &str, output: &Path, now: Timestamp) -> Result<BackupSummary, BackupError> {
     let mut reader = DatabaseReader::open(url).await?;
     check_schema(&mut reader).await?;
+    reader.hold_blobs().await?;
     reader.begin_snapshot().await?;
     let mut manifest = Manifest::new(now, reader.schema_version());
     manifest.organisation_id = reader.organisation_named(DEFAULT_ORGANISATION).await?;
@@ -90,7 +91,10 @@ async fn copy(from: &Places, url: &str, output: &Path, now: Timestamp) -> Result
     let blobs = blobs.with_cache_bytes_max(0);
     // A blob is stored before a row names it. Blobs that no row names are left out: nothing would ever delete them.
     let mut named = BTreeMap::new();
-    for digest in blobs.digests().await? {
+    // A blob that was set aside may have been named since.
+    let inventory = blobs.inventory().await?;
+    let aside = inventory.aside.iter().map(|blob| blob.digest);
+    for digest in inventory.stored.iter().map(|blob| blob.digest).chain(aside) {
         named.insert(digest, false);
     }
     for digest in reader.newest_blobs(u32::MAX).await? {
@@ -115,7 +119,7 @@ async fn copy(from: &Places, url: &str, output: &Path, now: Timestamp) -> Result
     Ok(BackupSummary::of(&manifest))
 }
 
-async fn check_schema(reader: &mut DatabaseReader) -> Result<(), BackupError> {
+pub(super) async fn check_schema(reader: &mut DatabaseReader) -> Result<(), BackupError> {
     let state = reader.migrations().await?;
     let differences = [
         ("pending", &state.pending),

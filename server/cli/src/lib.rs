@@ -142,6 +142,8 @@ enum Command {
     Backup(backup::save::Args),
     /// Restore a backup, also into PostgreSQL or an object storage.
     Restore(backup::restore::Args),
+    /// Delete models and weights that nothing needs.
+    Prune(backup::prune::Args),
     /// Explain error codes.
     Errors(errors::Args),
     /// Print the completion script of a shell.
@@ -194,6 +196,7 @@ impl Cli {
             Command::Doctor(args) => Box::pin(doctor::run(args)),
             Command::Backup(args) => Box::pin(backup::save::run(args)),
             Command::Restore(args) => Box::pin(backup::restore::run(args)),
+            Command::Prune(args) => Box::pin(backup::prune::run(args)),
             Command::Errors(args) => Box::pin(async move { errors::run(&args) }),
             Command::Completions(args) => Box::pin(async { completions::run(args) }),
             Command::Openapi => Box::pin(async { openapi::run() }),

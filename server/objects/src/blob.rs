@@ -5,10 +5,8 @@ use std::{
 
 use bytes::Bytes;
 use folkmoot_protocol::BlobDigest;
-use futures::TryStreamExt;
 use object_store::{
-    ObjectMeta, ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory,
-    path::Path as ObjectPath,
+    ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory, path::Path as ObjectPath,
 };
 
 use super::blob_cache::BlobCache;
@@ -38,9 +36,9 @@ pub enum BlobStoreError {
 /// the same weights, the store is read once and the bytes are hashed once. A clone is another handle to the same store.
 #[derive(Clone, Debug)]
 pub struct BlobStore {
-    store: Arc<dyn ObjectStore>,
+    pub(super) store: Arc<dyn ObjectStore>,
     /// The folder of a local store; `None` for other stores.
-    folder: Option<PathBuf>,
+    pub(super) folder: Option<PathBuf>,
     cache: Arc<Mutex<BlobCache>>,
     /// Locks for loading, chosen by digest. While one request loads a blob, concurrent requests for the same blob wait.
     loads: Arc<[tokio::sync::Mutex<()>; LOADS_MAX]>,
@@ -103,7 +101,7 @@ impl BlobStore {
         Ok(digest)
     }
 
-    /// Returns the blob with this digest, after verifying its bytes.
+    /// Returns the blob with this digest, after verifying its bytes. Brings it back if it was set aside.
     ///
     /// # Errors
     /// [`BlobStoreError::NotFound`] if there is no such blob, [`BlobStoreError::Damaged`] if the stored bytes have
@@ -116,8 +114,7 @@ impl BlobStore {
         if let Some(blob) = self.cache().get(&digest) {
             return Ok(blob);
         }
-        let found = self.store.get(&path_of(&digest)).await.map_err(|error| not_found(digest, error))?;
-        let blob = found.bytes().await?;
+        let blob = self.read(digest).await?;
         if digest_of(blob.clone()).await? != digest {
             return Err(BlobStoreError::Damaged(digest));
         }
@@ -125,7 +122,7 @@ impl BlobStore {
         Ok(blob)
     }
 
-    /// Deletes a blob, if it exists. The caller must know that nothing refers to the blob and that no other process is
+    /// Deletes a blob, if it exists, also where it was set aside. The caller must know that nothing refers to the blob and that no other process is
     /// storing it: partial writes of the blob are deleted, too.
     ///
     /// # Errors
@@ -136,32 +133,29 @@ impl BlobStore {
         if let Some(folder) = &self.folder {
             delete_staged(folder, &digest)?;
         }
+        for aside in Box::pin(self.aside(digest)).await? {
+            self.delete_aside(digest, aside.since).await?;
+        }
         match self.store.delete(&path_of(&digest)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Returns whether the blob exists. Its bytes are not verified.
+    /// Returns whether the blob exists, and brings it back if it was set aside. Its bytes are not verified. The answer
+    /// does not come from the cache, because another process may have deleted the blob.
+    ///
+    /// A caller that finds a blob may refer to it in the database within the next minutes, although nothing referred to
+    /// it before.
     ///
     /// # Errors
     /// [`BlobStoreError::Store`] if the store does not respond.
     pub async fn exists(&self, digest: BlobDigest) -> Result<bool, BlobStoreError> {
-        match self.size(digest).await {
+        match self.store.head(&path_of(&digest)).await {
             Ok(_) => Ok(true),
-            Err(BlobStoreError::NotFound(_)) => Ok(false),
-            Err(error) => Err(error),
+            Err(object_store::Error::NotFound { .. }) => Box::pin(self.bring_back(digest)).await,
+            Err(error) => Err(error.into()),
         }
-    }
-
-    /// Lists all blobs, in no particular order.
-    ///
-    /// # Errors
-    /// [`BlobStoreError::Store`] if the store fails.
-    pub async fn digests(&self) -> Result<Vec<BlobDigest>, BlobStoreError> {
-        let digest = |meta: ObjectMeta| meta.location.filename().and_then(|name| name.parse().ok());
-        let all: Vec<_> = self.store.list(None).map_ok(digest).try_collect().await?;
-        Ok(all.into_iter().flatten().collect())
     }
 
     /// Returns the size of a blob in bytes.
@@ -172,23 +166,26 @@ impl BlobStore {
         if let Some(blob) = self.cache().get(&digest) {
             return Ok(blob.len() as u64);
         }
-        let meta = self.store.head(&path_of(&digest)).await.map_err(|error| not_found(digest, error))?;
-        Ok(meta.size)
+        match self.store.head(&path_of(&digest)).await {
+            Ok(meta) => Ok(meta.size),
+            Err(object_store::Error::NotFound { .. }) => Box::pin(self.aside_size(digest)).await,
+            Err(error) => Err(error.into()),
+        }
     }
 
-    fn cache(&self) -> MutexGuard<'_, BlobCache> {
+    pub(super) fn cache(&self) -> MutexGuard<'_, BlobCache> {
         // The cache stays consistent after a panic: at worst, it has lost a blob.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn load_lock(&self, digest: &BlobDigest) -> &tokio::sync::Mutex<()> {
+    pub(super) fn load_lock(&self, digest: &BlobDigest) -> &tokio::sync::Mutex<()> {
         &self.loads[usize::from(digest.as_bytes()[0]) % LOADS_MAX]
     }
 }
 
 /// Returns the path of the blob's object. The first two digits of the digest name a folder, so that no folder grows too
 /// large.
-fn path_of(digest: &BlobDigest) -> ObjectPath {
+pub(super) fn path_of(digest: &BlobDigest) -> ObjectPath {
     let digits = digest.to_string();
     ObjectPath::from_iter([&digits[..2], &digits[..]])
 }
@@ -209,7 +206,7 @@ fn delete_staged(folder: &Path, digest: &BlobDigest) -> Result<(), object_store:
     Ok(())
 }
 
-fn folder_error(source: std::io::Error) -> object_store::Error {
+pub(super) fn folder_error(source: std::io::Error) -> object_store::Error {
     object_store::Error::Generic { store: "blobs", source: source.into() }
 }
 
@@ -219,7 +216,7 @@ async fn digest_of(blob: Bytes) -> Result<BlobDigest, BlobStoreError> {
     digest.map_err(|source| BlobStoreError::Store(object_store::Error::JoinError { source }))
 }
 
-fn not_found(digest: BlobDigest, error: object_store::Error) -> BlobStoreError {
+pub(super) fn not_found(digest: BlobDigest, error: object_store::Error) -> BlobStoreError {
     match error {
         object_store::Error::NotFound { .. } => BlobStoreError::NotFound(digest),
         error => BlobStoreError::Store(error),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod blob;
+mod blob_aside;
 mod blob_cache;
 mod updates;
 
@@ -19,6 +20,7 @@ use url::Url;
 
 pub use self::{
     blob::{BlobStore, BlobStoreError},
+    blob_aside::{AsideBlob, Inventory, StoredBlob},
     updates::{UpdatePlace, UpdateStore, UpdateStoreError},
 };
 

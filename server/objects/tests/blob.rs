@@ -1,10 +1,11 @@
 //! Tests of the blob store, in memory and in a folder.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
-use folkmoot_objects::{BlobStore, BlobStoreError};
-use folkmoot_protocol::BlobDigest;
+use folkmoot_objects::{AsideBlob, BlobStore, BlobStoreError, Inventory};
+use folkmoot_protocol::{BlobDigest, OrganisationId, Timestamp};
+use object_store::memory::InMemory;
 
 const BLOB: &[u8] = b"weights";
 
@@ -100,4 +101,64 @@ async fn what_a_crash_left_of_a_blob_is_deleted_with_it() {
     fs::write(&staged, b"wei").unwrap();
     store.delete(digest).await.unwrap();
     assert!(!staged.exists() && !file_of(&folder, digest).exists());
+}
+
+/// A time after everything that a test stores.
+const LATER: Timestamp = Timestamp(9_000_000_000_000_000);
+
+async fn gives_back_what_was_set_aside(store: BlobStore, other: BlobStore) -> Result<(), BlobStoreError> {
+    let digest = store.put(Bytes::from_static(BLOB)).await?;
+    assert_eq!(other.get(digest).await?, BLOB, "it is in the cache");
+    assert!(store.set_aside(digest, LATER).await? && !store.set_aside(digest, LATER).await?);
+    let inventory = store.inventory().await?;
+    assert_eq!((inventory.stored.len(), inventory.aside.len()), (0, 1));
+    assert_eq!(inventory.aside[0], AsideBlob { digest, bytes: 7, since: LATER });
+    assert_eq!(store.size(digest).await?, 7);
+    assert_eq!(store.inventory().await?, inventory, "to ask for the size changes nothing");
+    assert_eq!(store.get(digest).await?, BLOB);
+    assert_eq!(store.inventory().await?.stored[0].digest, digest);
+
+    assert!(store.set_aside(digest, LATER).await?);
+    assert!(other.exists(digest).await?, "it comes back");
+    assert_eq!(store.inventory().await?.stored.len(), 1);
+    store.delete_aside(digest, LATER).await?;
+    store.delete_aside(digest, LATER).await?;
+    assert!(store.inventory().await?.aside.is_empty() && store.exists(digest).await?);
+
+    assert!(store.set_aside(digest, LATER).await?);
+    store.put(Bytes::from_static(BLOB)).await?;
+    store.delete(digest).await?;
+    assert_eq!(store.inventory().await?, Inventory::default(), "nothing secret is left aside");
+    assert!(!other.exists(digest).await?, "the cache does not answer for the store");
+    assert!(!store.bring_back(digest).await?);
+    let database = OrganisationId::from_random_bytes([7; 16]);
+    store.note_database(database).await?;
+    store.note_database(database).await?;
+    assert_eq!(store.inventory().await?.databases, [database].into());
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_store_gives_back_what_was_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = || BlobStore::local(folder.path()).unwrap();
+    gives_back_what_was_set_aside(local(), local()).await.unwrap();
+    let store = Arc::new(InMemory::new());
+    let shared = || BlobStore::new(store.clone());
+    gives_back_what_was_set_aside(shared(), shared()).await.unwrap();
+}
+
+#[tokio::test]
+async fn old_partial_files_are_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = BlobStore::local(folder.path()).unwrap();
+    let digest = store.put(Bytes::from_static(BLOB)).await.unwrap();
+    let staged = file_of(&folder, digest).with_file_name(format!("{digest}#1"));
+    fs::write(&staged, b"wei").unwrap();
+    assert_eq!(store.delete_partial(Timestamp(0), false).await.unwrap(), (0, 0), "it may still be written");
+    assert_eq!(store.delete_partial(LATER, true).await.unwrap(), (1, 3));
+    assert!(staged.exists());
+    assert_eq!(store.delete_partial(LATER, false).await.unwrap(), (1, 3));
+    assert!(!staged.exists() && file_of(&folder, digest).exists());
+    assert_eq!(BlobStore::in_memory().delete_partial(LATER, false).await.unwrap(), (0, 0));
 }

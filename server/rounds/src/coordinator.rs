@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use folkmoot_crowd::{Crowds, Waiters, pacing::RetryLimits};
 use folkmoot_objects::{BlobStore, UpdateStore};
-use folkmoot_protocol::RoundId;
+use folkmoot_protocol::{BlobDigest, RoundId};
 use folkmoot_round_log::{RoundLog, RoundLogError};
 use folkmoot_storage::{
-    AssignmentRepository, AssignmentStatus, Catalog, RoundRecord, Storage, StorageError, TaskRecord,
+    AssignmentRepository, AssignmentStatus, RoundRecord, Storage, StorageError, TaskRecord,
 };
 use folkmoot_strategy::Strategies;
 use folkmoot_unmasking::{Committee, CommitteeRounds, Exchange, NoCommittee, Transcripts, UnmaskError};
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 
 use crate::{
     answers::Answers,
+    catalog::Catalog,
     charged::Charged,
     downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,
@@ -75,6 +76,8 @@ pub struct Coordinator {
     pub strategies: Arc<Strategies>,
     /// The number of days after which entries of audit logs are removed; `None` keeps them.
     pub audit_keep_days: Option<u32>,
+    /// The number of a task's newest versions whose weights are kept; `None` keeps all.
+    pub keep_versions: Option<u64>,
     /// A deliberate fault, set only in simulations.
     pub sabotage: Option<Sabotage>,
     chance: std::sync::Mutex<ChaCha20Rng>,
@@ -108,6 +111,7 @@ impl Coordinator {
             answers: Answers::default(),
             strategies: Strategies::of_process(),
             audit_keep_days: None,
+            keep_versions: None,
             sabotage: None,
             chance: std::sync::Mutex::new(chance),
         }
@@ -124,6 +128,13 @@ impl Coordinator {
     #[must_use]
     pub fn with_audit_retention(self, audit_keep_days: Option<u32>) -> Self {
         Self { audit_keep_days, ..self }
+    }
+
+    /// Keeps the weights of this number of newest versions of each task, at least 1; `None` keeps all. See
+    /// [`crate::collection::drop_old_versions`].
+    #[must_use]
+    pub fn with_version_retention(self, keep_versions: Option<u64>) -> Self {
+        Self { keep_versions, ..self }
     }
 
     /// Reaches the members of committees in this way.
@@ -208,6 +219,20 @@ impl Coordinator {
     pub async fn parts_of(&self, task: &TaskRecord, number: u64) -> Result<Parts, PartsError> {
         let versions = Versions { catalog: &self.catalog, storage: &self.storage, blobs: &self.blobs };
         self.downstream.of(versions, task, number).await
+    }
+
+    /// Stores a part of a version again that was deleted; see [`DownstreamParts::again`].
+    ///
+    /// # Errors
+    /// Fails if the storage fails.
+    pub async fn make_part_again(
+        &self,
+        task: &TaskRecord,
+        number: u64,
+        digest: BlobDigest,
+    ) -> Result<(), PartsError> {
+        let versions = Versions { catalog: &self.catalog, storage: &self.storage, blobs: &self.blobs };
+        self.downstream.again(versions, task, number, digest).await
     }
 
     /// Deletes update logs that are no longer needed: the logs of rounds that have ended and of assignments that were

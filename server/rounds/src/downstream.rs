@@ -11,11 +11,11 @@ use std::{
 use bytes::Bytes;
 use folkmoot_coordinator::task::Downstream;
 use folkmoot_objects::{BlobStore, BlobStoreError};
-use folkmoot_protocol::{Recipe, TaskId, messages::Artifact};
-use folkmoot_storage::{Catalog, Storage, StorageError, TaskRecord};
+use folkmoot_protocol::{BlobDigest, Recipe, TaskId, messages::Artifact};
+use folkmoot_storage::{Storage, StorageError, TaskRecord};
 use folkmoot_update::codec::{Part, encode_part};
 
-use crate::refusal::Refusal;
+use crate::{catalog::Catalog, refusal::Refusal};
 
 /// The maximum number of versions whose parts are cached.
 const VERSIONS_MAX: usize = 1024;
@@ -150,6 +150,30 @@ impl DownstreamParts {
         let made = reference.as_ref().map(|reference| Arc::from(reference.parts.as_slice()));
         self.keep(task.id, number, made.clone());
         Ok(made)
+    }
+
+    /// Computes and stores the parts of a version again, if the part with this digest is not stored any more: parts are
+    /// not named by any row, so they are deleted when they are old.
+    ///
+    /// # Errors
+    /// Fails if the storage fails.
+    pub async fn again(
+        &self,
+        versions: Versions<'_>,
+        task: &TaskRecord,
+        number: u64,
+        digest: BlobDigest,
+    ) -> Result<(), PartsError> {
+        let slot = self.slot(task.id);
+        let mut reference = slot.lock().await;
+        // Another client may have asked first.
+        if versions.blobs.exists(digest).await? {
+            return Ok(());
+        }
+        *reference = None;
+        drop(reference);
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|(id, _), _| *id != task.id);
+        self.of(versions, task, number).await.map(|_| ())
     }
 
     fn made(&self, task: TaskId, number: u64) -> Option<Parts> {

@@ -7,8 +7,10 @@
 
 pub mod answers;
 pub mod audit_retention;
+pub mod catalog;
 pub mod charged;
 pub mod clock;
+pub mod collection;
 pub mod components;
 pub mod coordinator;
 pub mod credential;

@@ -3,6 +3,7 @@
 mod database;
 mod error;
 mod first;
+mod secrets;
 
 use std::{
     collections::BTreeSet,
@@ -21,7 +22,7 @@ use folkmoot_edge::{
     Edge, HttpLimits, Listener, Names, ServeError, serve,
     tls::{self, CertificateFiles, ClientAuthority, LiveCertificate, Reload},
 };
-use folkmoot_notification::{Channels, Deliveries, NotificationConfig, NotificationConfigError};
+use folkmoot_notification::{Deliveries, NotificationConfig};
 use folkmoot_objects::{BlobStore, Objects};
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_rounds::{
@@ -30,17 +31,19 @@ use folkmoot_rounds::{
     device::Authenticator,
     drivers::{self, DriverConfig, DriverHealth},
 };
-use folkmoot_sign_in::{Providers, SignInConfig, SignInConfigError};
+use folkmoot_sign_in::SignInConfig;
 use folkmoot_storage::{ProcessRecord, ProcessTable, SqlStorage};
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
 use rand_chacha::ChaCha20Rng;
+use secrets::{channels, providers};
 use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
 };
 
 use crate::{
+    collection,
     data_folder::DataFolder,
     http::{self, App, FirstRun},
     metering, processes,
@@ -83,6 +86,8 @@ pub struct HostConfig {
     pub notifications: NotificationConfig,
     /// The number of days after which entries of audit logs are removed; `None` keeps them.
     pub audit_keep_days: Option<u32>,
+    /// The number of a task's newest versions whose weights are kept; `None` keeps all.
+    pub keep_versions: Option<u64>,
 }
 
 /// The location of a running coordinator, for a client on the same machine.
@@ -125,6 +130,7 @@ impl HostConfig {
             committee: Vec::new(),
             notifications: NotificationConfig::default(),
             audit_keep_days: None,
+            keep_versions: None,
         }
     }
 }
@@ -192,7 +198,6 @@ impl Host {
         let first_key = ensure_api_key(&coordinator, organisation, &holder, now).await?;
         let kept = first_key.as_ref().map(|key| folder.keep_first_key(&key.id, &key.to_string()));
         let first_api_key_file = kept.transpose()?;
-        let first_api_key = first_key.map(|key| key.to_string());
         coordinator.forget_unneeded_logs().await?;
 
         let place = Place {
@@ -225,11 +230,12 @@ impl Host {
         let meter = tokio::spawn(metering::run(coordinator.clone(), clock.clone(), closing()));
         let watch = Watch::new(coordinator.clone(), holder.clone(), clock.clone(), deliveries);
         let watch = tokio::spawn(watch.run(closing()));
+        let collector = collection::spawn(&coordinator, &clock, &holder, organisation, closing());
         let driver_config = DriverConfig { holder, tick: config.tick };
         let (give_up, given_up) = oneshot::channel();
-        let (shared, drained) = (coordinator.clone(), stages.clone());
-        let driver = drive(shared, clock.clone(), driver_config, health, drained, give_up);
-        let mut tasks = vec![server, tokio::spawn(driver), meter, watch];
+        let driver =
+            drive(coordinator.clone(), clock.clone(), driver_config, health, stages.clone(), give_up);
+        let mut tasks = vec![server, tokio::spawn(driver), meter, watch, collector];
         tasks.extend(
             table.map(|table| {
                 tokio::spawn(processes::run(coordinator.clone(), table, own, given_up, closing()))
@@ -240,7 +246,7 @@ impl Host {
             coordinator,
             organisation,
             root_certificate,
-            first_api_key,
+            first_api_key: first_key.map(|key| key.to_string()),
             first_api_key_file,
             certificate,
             clock,
@@ -321,17 +327,6 @@ async fn drive(
     Ok(())
 }
 
-/// Reads the secrets of the channels for notices from files and from this process's environment.
-fn channels(config: &HostConfig, url: &str) -> Result<Channels, NotificationConfigError> {
-    let url = config.sign_in.url.as_deref().unwrap_or(url);
-    Channels::new(&config.notifications, url, &|name| std::env::var(name).ok())
-}
-
-/// Reads the identity providers' secrets from files and from this process's environment.
-fn providers(config: &SignInConfig, url: &str) -> Result<Providers, SignInConfigError> {
-    Providers::new(config, url, &|name| std::env::var(name).ok())
-}
-
 /// Assembles the coordinator over the data folder, or over the object storage if there is one.
 fn coordinator(
     config: &HostConfig,
@@ -344,7 +339,7 @@ fn coordinator(
     let committee = HttpCommittee::new(&config.committee, &|name| std::env::var(name).ok())?;
     let assembled = |blobs| {
         let assembled = Coordinator::new(storage, blobs, log, chance).with_committee(Arc::new(committee));
-        assembled.with_audit_retention(config.audit_keep_days)
+        assembled.with_audit_retention(config.audit_keep_days).with_version_retention(config.keep_versions)
     };
     let Some(url) = &config.objects else {
         return Ok(assembled(BlobStore::local(config.data.join("blobs"))?));

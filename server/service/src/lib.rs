@@ -5,6 +5,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+pub mod collection;
 pub mod data_folder;
 pub mod disk;
 pub mod host;

@@ -122,6 +122,7 @@ impl Config {
         self.server.check()?;
         self.limits.check()?;
         self.audit.check()?;
+        self.storage.check()?;
         self.sign_in.check().map_err(|error| ConfigError::Value {
             place: format!("sign_in.{}", error.key),
             message: error.message,
@@ -178,6 +179,7 @@ impl Config {
             sign_in: self.sign_in.clone(),
             committee: self.committee.members.clone(),
             audit_keep_days: self.audit.keep_days,
+            keep_versions: self.storage.keep_versions,
         }
     }
 

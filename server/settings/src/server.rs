@@ -11,6 +11,9 @@ const PORT: u16 = 8443;
 /// The maximum of `server.drain_seconds`.
 const DRAIN_SECONDS_MAX: u64 = 3_600;
 
+/// The maximum of `storage.keep_versions`.
+const KEEP_VERSIONS_MAX: u64 = 1_000_000;
+
 /// The server settings: address, data folder and TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -50,6 +53,20 @@ pub struct ServerConfig {
     /// that load balancers send new requests elsewhere first. Set it for several coordinators, longer than the load
     /// balancer needs to notice. With 0, the coordinator stops at once.
     pub drain_seconds: u64,
+}
+
+impl StorageConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        match self.keep_versions {
+            Some(versions) if !(1..=KEEP_VERSIONS_MAX).contains(&versions) => Err(ConfigError::Value {
+                place: "storage.keep_versions".into(),
+                message: format!(
+                    "it is {versions}; it must be 1 to {KEEP_VERSIONS_MAX}. Remove the key to keep all versions"
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for ServerConfig {
@@ -162,6 +179,10 @@ pub struct StorageConfig {
     /// variables of the provider, such as `AWS_ACCESS_KEY_ID`. The default is the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<String>,
+    /// The number of a task's newest model versions whose weights are kept, from 1 to 1,000,000. The best version and those in
+    /// use are kept, too. Without it, the weights of all versions are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_versions: Option<u64>,
 }
 
 /// Returns a URL without its password: `postgres://user:***@host/name`. PostgreSQL also takes a password as a parameter.

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 34] = [
+pub const KEYS: [&str; 35] = [
     "server.listen",
     "server.data",
     "server.tls",
@@ -20,6 +20,7 @@ pub const KEYS: [&str; 34] = [
     "server.drain_seconds",
     "database.url",
     "storage.objects",
+    "storage.keep_versions",
     "limits.connections_max",
     "limits.connections_per_address_max",
     "limits.head_seconds_max",
@@ -72,6 +73,7 @@ impl Config {
             "server.drain_seconds" => put(&mut self.server.drain_seconds, text),
             "database.url" => put_some(&mut self.database.url, text),
             "storage.objects" => put_some(&mut self.storage.objects, text),
+            "storage.keep_versions" => put(self.storage.keep_versions.get_or_insert_default(), text),
             "limits.connections_max" => put(&mut self.limits.connections_max, text),
             "limits.connections_per_address_max" => put(&mut self.limits.connections_per_address_max, text),
             "limits.head_seconds_max" => put(&mut self.limits.head_seconds_max, text),

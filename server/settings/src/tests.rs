@@ -112,6 +112,8 @@ fn a_value_out_of_its_range_names_its_key() {
     assert_eq!(text, "limits.long_poll_seconds_max: it is 61; it must be 0 to 60");
     let (text, _) = message("[server]\ndrain_seconds = 3601\n", &[]);
     assert_eq!(text, "server.drain_seconds: it is 3601; it must be 0 to 3600");
+    let (text, _) = message("[storage]\nkeep_versions = 0\n", &[]);
+    assert!(text.starts_with("storage.keep_versions: it is 0; it must be 1 to 1000000"), "{text}");
     let (text, _) = message("[audit]\nkeep_days = 29\n", &[]);
     assert!(text.starts_with("audit.keep_days: it is 29; it must be 30 to 36500"), "{text}");
     let (text, _) = message("[log]\nlevel = \"folkmoot=loud\"\n", &[]);
@@ -168,6 +170,7 @@ fn the_list_of_keys_is_whole() {
     let mut config = Config::default();
     config.database.url = Some("sqlite::memory:".into());
     config.storage.objects = Some("s3://bucket/prefix".into());
+    config.storage.keep_versions = Some(20);
     config.sign_in.url = Some("https://coordinator.example".into());
     config.notifications.url = Some("https://coordinator.example".into());
     config.audit.keep_days = Some(400);

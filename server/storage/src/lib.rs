@@ -8,7 +8,6 @@
 mod api_key;
 mod assignment;
 pub mod audit;
-mod catalog;
 mod check_in;
 mod client;
 mod endorsement;
@@ -38,7 +37,6 @@ pub use assignment::{
     DropReason, HeldUpdate, PartialSumAnswer, PartialSumRecord, UpdateTraffic,
 };
 pub use audit::AuditRepository;
-pub use catalog::Catalog;
 pub use check_in::{CheckInRecord, CheckInRepository};
 pub use client::{ClientRecord, ClientRepository, EnrolOutcome, TokenAfter};
 pub use endorsement::{EndorsementRecord, EndorsementRepository};
@@ -65,9 +63,9 @@ pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
 pub use secure::{RecordOutcome, SecureRepository};
 pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
 pub use sql::{
-    ColumnKind, DatabasePlace, DatabaseReader, Durability, MigrationState, OpenUpdate, ProcessListener,
-    ProcessRecord, ProcessTable, SchemaVersion, SharedNonces, SqlOptions, SqlStorage, TableColumn,
-    TableSchema, TableValue, TableWriter,
+    BlobNames, ColumnKind, DatabasePlace, DatabaseReader, Durability, KeptVersions, MigrationState,
+    OpenUpdate, ProcessListener, ProcessRecord, ProcessTable, SchemaVersion, SharedNonces, SqlOptions,
+    SqlStorage, TableColumn, TableSchema, TableValue, TableWriter,
 };
 pub use storage::Storage;
 pub use task::{Admission, TaskRecord, TaskRepository};

@@ -30,6 +30,8 @@ pub struct ModelVersionRecord {
     pub making: VersionMaking,
     /// When the version was released.
     pub created_at: Timestamp,
+    /// When the weights were dropped, because newer versions took their place; `None` while they are kept.
+    pub dropped_at: Option<Timestamp>,
 }
 
 impl ModelVersionRecord {
@@ -47,7 +49,7 @@ impl ModelVersionRecord {
 pub struct VersionMaking {
     /// The finalizer's state for the next version: float32, little-endian, with one number per parameter for each kind
     /// of state, such as momentum. A component's number of kinds stands before it, as a byte, and the state of a component that
-    /// combines updates after it.
+    /// combines updates after it. It is deleted when neither the next version nor a client needs it any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizer_state: Option<BlobDigest>,
     /// The L2 distance to the previous version.

@@ -57,6 +57,7 @@ impl Room {
             metrics: UpdateMetrics::default(),
             making,
             created_at: NOW,
+            dropped_at: None,
         };
         storage.create_task(&task, &version).await.unwrap();
         let round = Round {

@@ -209,7 +209,11 @@ impl World {
     async fn finalizer_state(&self, task: usize, version: u64) -> Result<Option<Bytes>, Broken> {
         let record = self.storage.model_version(self.tasks[task].id, version).await?;
         match record.and_then(|record| record.making.finalizer_state) {
-            Some(state) => self.blob(state).await.map(Some),
+            // Only the states of the newest version and of open rounds are kept.
+            Some(state) => match self.ledger.deleted.get(&state) {
+                Some(copy) => Ok(Some(copy.clone())),
+                None => self.blob(state).await.map(Some),
+            },
             None => Ok(None),
         }
     }
@@ -219,7 +223,10 @@ impl World {
         let record = self.storage.model_version(self.tasks[task].id, version).await?;
         let record =
             record.ok_or_else(|| broken("versions_have_no_gap", format!("there is no version {version}")))?;
-        self.blob(record.weights).await
+        match self.ledger.deleted.get(&record.weights).filter(|_| record.dropped_at.is_some()) {
+            Some(copy) => Ok(copy.clone()),
+            None => self.blob(record.weights).await,
+        }
     }
 
     async fn blob(&self, digest: BlobDigest) -> Result<Bytes, Broken> {

@@ -17,7 +17,8 @@ impl World {
     pub(super) async fn tick(&mut self) -> Holds {
         let pause = self.chance.within(500..=if self.is_calm { 4_000 } else { 2_500 });
         self.after(pause, Event::DriversTick);
-        self.drive().await
+        self.drive().await?;
+        self.collect().await
     }
 
     pub(super) async fn drive(&mut self) -> Holds {

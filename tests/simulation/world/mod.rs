@@ -1,6 +1,7 @@
 //! The world of one seed: a coordinator, its storage and its clients, with a virtual clock that only events advance.
 
 mod check;
+mod collection;
 mod drivers;
 mod environment;
 mod exchange;
@@ -15,12 +16,13 @@ mod uploads;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use bytes::Bytes;
 use folkmoot_coordinator::{
     round::Round,
     task::{TaskDescription, TaskState},
 };
 use folkmoot_protocol::{
-    AssignmentId, OrganisationId, Plan, RoundId, TaskId, TensorSchema, Timestamp, UpdateDigest,
+    AssignmentId, BlobDigest, OrganisationId, Plan, RoundId, TaskId, TensorSchema, Timestamp, UpdateDigest,
 };
 use folkmoot_storage::{AssignmentStatus, SqlStorage};
 use hosts::SimClient;
@@ -70,6 +72,8 @@ struct Ledger {
     newest: Option<(usize, AssignmentId)>,
     /// The messages of secure aggregation.
     secured: Secured,
+    /// The blobs that the coordinator has deleted.
+    deleted: BTreeMap<BlobDigest, Bytes>,
 }
 
 pub struct World {

@@ -31,6 +31,8 @@ pub struct SimServer {
     pub has_lost_power: bool,
     /// The number of times that the process was started.
     pub starts: u64,
+    /// The number of ticks of the drivers, also of earlier processes.
+    pub ticks: u64,
     /// True if a wake-up of the drivers is scheduled.
     pub is_woken: bool,
     /// Uploads in progress.
@@ -57,6 +59,7 @@ impl SimServer {
             clock_offset: 0,
             has_lost_power: false,
             starts: 0,
+            ticks: 0,
             is_woken: false,
             connections: BTreeMap::new(),
             polls: BTreeMap::new(),
@@ -91,7 +94,8 @@ impl World {
         let chance =
             ChaCha20Rng::seed_from_u64(self.seed.wrapping_mul(1_000_003).wrapping_add(self.server.starts));
         let blobs = BlobStore::new(self.server.store.clone());
-        let coordinator = Arc::new(Coordinator::new(self.storage.clone(), blobs, log, chance));
+        let coordinator = Coordinator::new(self.storage.clone(), blobs, log, chance);
+        let coordinator = Arc::new(coordinator.with_version_retention(Some(1)));
         coordinator
             .forget_unneeded_logs()
             .await

@@ -129,6 +129,7 @@ impl World {
             metrics,
             making: VersionMaking::default(),
             created_at,
+            dropped_at: None,
         };
         self.storage.create_task(&record, &version).await?;
         self.tasks.push(SimTask {

@@ -125,7 +125,7 @@ class ErrorCode(str, enum.Enum):
     ROUND_UNKNOWN = "round_unknown"
     """There is no such round."""
     MODEL_VERSION_UNKNOWN = "model_version_unknown"
-    """There is no such model version."""
+    """There is no such model version, or its weights were dropped."""
     RESOURCE_UNKNOWN = "resource_unknown"
     """There is no such model, population, organisation, client, token, API key or identity provider."""
     POPULATION_STATE_CONFLICT = "population_state_conflict"

@@ -1,5 +1,7 @@
-//! `folkmoot backup` and `folkmoot restore`: save a coordinator, and restore it, also into other places.
+//! `folkmoot backup`, `restore` and `prune`: save a coordinator, restore it, also into other places, and delete what nothing
+//! needs.
 
+pub mod prune;
 pub mod restore;
 pub mod save;
 

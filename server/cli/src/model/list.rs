@@ -24,7 +24,8 @@ fn text(versions: &[VersionView]) -> String {
             or_dash(version.accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy))),
             or_dash(version.example_count),
             moment(version.created_at),
+            version.dropped_at.map_or_else(|| "kept".into(), |at| format!("dropped {}", moment(at))),
         ]
     });
-    table(["VERSION", "TRAINING LOSS", "TRAINING ACCURACY", "EXAMPLES", "RELEASED"], rows)
+    table(["VERSION", "TRAINING LOSS", "TRAINING ACCURACY", "EXAMPLES", "RELEASED", "WEIGHTS"], rows)
 }

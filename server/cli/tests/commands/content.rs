@@ -237,6 +237,7 @@ async fn fill_tasks(storage: &Storage, organisation: OrganisationId, model: &Mod
             metrics: UpdateMetrics::default(),
             making: VersionMaking::default(),
             created_at: task.created_at,
+            dropped_at: None,
         };
         storage.create_task(&task, &version).await.expect(WORKS);
         records.push(task);

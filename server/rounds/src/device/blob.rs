@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use folkmoot_combine::NetworkClass;
+use folkmoot_objects::BlobStoreError;
 use folkmoot_protocol::{BlobDigest, ErrorCode};
 use folkmoot_storage::{AssignmentRepository, ClientRecord, TaskRecord};
 
@@ -28,17 +29,26 @@ pub async fn blob(
     let (catalog, storage) = (&coordinator.catalog, &coordinator.storage);
     let task = catalog.task(storage, assignment.task_id).await?;
     let evaluation_plan = task.evaluation_plan.map(|plan| plan.digest);
+    let mut is_part = false;
     if digest != task.plan && digest != task.model && Some(digest) != evaluation_plan {
         let version = catalog.version(storage, assignment.task_id, assignment.base_version).await?;
         let control_variate = check_in::control_variate(&task, &version).map(|artifact| artifact.digest);
         let is_of_version = version.weights == digest || control_variate == Some(digest);
-        if !is_of_version && !is_part(coordinator, &task, assignment.base_version, digest).await? {
+        is_part = !is_of_version && is_part_of(coordinator, &task, assignment.base_version, digest).await?;
+        if !is_of_version && !is_part {
             return of_rollout(coordinator, client, digest).await;
         }
     }
     // The metrics must not include the bytes that a cohort fetched, because they would reveal the cohort's size.
     let counted_as = (!task.description.hides_counts()).then(|| NetworkClass::of(&assignment.slices));
-    Ok((coordinator.blobs.get(digest).await?, counted_as))
+    let found = match coordinator.blobs.get(digest).await {
+        Err(BlobStoreError::NotFound(_)) if is_part => {
+            coordinator.make_part_again(&task, assignment.base_version, digest).await?;
+            coordinator.blobs.get(digest).await
+        }
+        found => found,
+    };
+    Ok((found?, counted_as))
 }
 
 /// Returns a blob of a model that is rolled out to the client. Its bytes count for no round.
@@ -57,7 +67,7 @@ async fn of_rollout(
 }
 
 /// Returns whether a blob is one of a version's parts.
-async fn is_part(
+async fn is_part_of(
     coordinator: &Coordinator,
     task: &TaskRecord,
     version: u64,

@@ -25,6 +25,7 @@ mod versions;
 pub use advance::drive_task;
 pub use awaited::{Awaits, awaited};
 pub use error::DriveError;
+pub(crate) use evaluate::measured;
 pub use open::release_again;
 pub use release::forget_last_noise;
 pub use run::{DriverConfig, run};

@@ -109,6 +109,9 @@ pub async fn return_due(coordinator: &Coordinator, task: &TaskRecord) -> Result<
     };
     let measured: Vec<Measured> = measured(coordinator, task).await?;
     let Some(best) = evaluation.rollback(&measured) else { return Ok(None) };
+    if version(coordinator, task, best).await?.dropped_at.is_some() {
+        return Ok(None);
+    }
     let fallen = measured.last().map_or(0, |last| last.version);
     // A rollback after the last evaluation created a version that was not evaluated yet.
     let since = coordinator.storage.model_versions(task.id, LOOK_BACK, None).await?;

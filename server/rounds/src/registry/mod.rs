@@ -4,6 +4,7 @@ mod admission;
 mod beginning;
 mod component;
 mod data_fit;
+mod dropped;
 mod endorsement;
 pub mod evaluation_data;
 /// Checks a task's description against its model.
@@ -17,6 +18,7 @@ mod tests;
 mod version;
 
 pub use component::{UploadedComponent, create_component};
+pub use dropped::check_kept;
 pub use endorsement::{endorse, endorsement_of};
 pub use model::{create_model, create_named_model};
 pub use own_examples::{OwnDivided, needs_own_examples};

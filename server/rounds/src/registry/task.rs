@@ -1,6 +1,7 @@
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState, WarmStart};
 use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_objects::BlobStoreError;
 use folkmoot_protocol::{
     Codec, DataSchema, Metric, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact,
     update::UpdateMetrics,
@@ -15,6 +16,7 @@ use super::{
     admission::{Prepared, admit, population_faults},
     beginning::{Beginning, WarmStartFrom, begin},
     component::component_faults,
+    dropped::dropped,
     evaluation_data, fit,
     own_examples::needs_own_examples,
     quota::check_quotas,
@@ -32,7 +34,7 @@ pub async fn create_task(
     request: CreateTaskRequest,
     now: Timestamp,
 ) -> Result<TaskRecord, Refusal> {
-    let prepared = prepare(coordinator, organisation_id, request, now).await?;
+    let prepared = Box::pin(prepare(coordinator, organisation_id, request, now)).await?;
     let task = admit(coordinator, prepared).await?;
     coordinator.signal(Signal::Fact);
     Ok(task)
@@ -92,6 +94,7 @@ pub(super) async fn prepare(
             ..VersionMaking::default()
         },
         created_at: now,
+        dropped_at: None,
     };
     Ok(Prepared { task, version, standing })
 }
@@ -167,6 +170,9 @@ async fn warm_start(
         return fault(message, "choose a task of the same model");
     }
     match coordinator.storage.model_version(task_id, version).await? {
+        Some(version) if version.dropped_at.is_some() => {
+            fault(dropped(&version), "choose another version from `folkmoot model list`")
+        }
         Some(version) => Ok(Ok(Some(WarmStartFrom { task, version }))),
         None => fault(
             format!("task {task_id} has no version {version}"),
@@ -185,6 +191,10 @@ async fn model_faults(
     let measures = request.description.measures_centrally();
     let wants_data = needs_own_examples(&request.description);
     let data = match request.evaluation_data {
+        // The cache may have examples that were deleted. Only what exists may be named by the task.
+        Some(digest) if !coordinator.blobs.exists(digest).await? => {
+            Some(Err(BlobStoreError::NotFound(digest)))
+        }
         Some(digest) => Some(coordinator.blobs.get(digest).await),
         None => None,
     };
@@ -229,7 +239,7 @@ async fn model_faults(
 fn data_fault(
     description: &TaskDescription,
     model: &Model,
-    data: Result<bytes::Bytes, folkmoot_objects::BlobStoreError>,
+    data: Result<bytes::Bytes, BlobStoreError>,
 ) -> Option<Fault> {
     let fault = |message: String, remedy: &str| Some(Fault::new("evaluation_data", message, remedy));
     let Ok(bytes) = data else {

@@ -33,6 +33,7 @@ use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
 
 mod evaluation;
+mod parts;
 mod selection;
 
 const START: Timestamp = Timestamp(1_700_000_000_000);
@@ -60,6 +61,11 @@ impl World {
 
     /// Creates a world whose coordinator has these components, and whose task has these additional keys.
     async fn of(keys: Value, components: &[&'static [u8]]) -> Self {
+        Self::training(&[4, 3], keys, components).await
+    }
+
+    /// Creates a world whose task trains a perceptron of these widths.
+    async fn training(widths: &[usize], keys: Value, components: &[&'static [u8]]) -> Self {
         let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
         let coordinator = Coordinator::new(MemoryStorage::new(), blobs, RoundLog::in_memory(), chance);
         let storage = &coordinator.storage;
@@ -79,7 +85,7 @@ impl World {
         for component in components {
             registry::create_component(&coordinator, Bytes::from_static(component)).await.unwrap();
         }
-        let onnx = Bytes::from(mlp(&[4, 3], 1));
+        let onnx = Bytes::from(mlp(widths, 1));
         let bytes_max = onnx.len();
         let model = registry::create_model(&coordinator, organisation, onnx, bytes_max, START).await.unwrap();
         let mut description = json!({

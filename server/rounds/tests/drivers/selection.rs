@@ -28,7 +28,7 @@ fn keys(settings: &str) -> Value {
 
 impl World {
     /// Returns the clients that each round has drawn, in no order.
-    async fn cohorts(&self) -> Vec<Vec<ClientId>> {
+    pub(super) async fn cohorts(&self) -> Vec<Vec<ClientId>> {
         let mut cohorts = Vec::new();
         for record in self.rounds().await {
             let assignments = self.coordinator.storage.assignments(record.round.id).await.unwrap();

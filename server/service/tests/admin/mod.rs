@@ -1,6 +1,8 @@
 //! Tests of the administrative API over HTTPS, against a coordinator in this process.
 
 mod audit;
+#[cfg(unix)]
+mod collection;
 mod components;
 mod console;
 mod disclosure;

@@ -33,16 +33,17 @@ mod task;
 mod token;
 
 pub(crate) use base::column::integer;
-use base::{
-    column,
-    dialect::{self, Dialect},
-    many, page, transaction,
-};
 pub use base::{
+    blobs::{BlobNames, KeptVersions},
     connect::SqlOptions,
     durability::Durability,
     inspection::{DatabasePlace, DatabaseReader, MigrationState},
     tables::{ColumnKind, OpenUpdate, SchemaVersion, TableColumn, TableSchema, TableValue, TableWriter},
+};
+use base::{
+    column,
+    dialect::{self, Dialect},
+    many, page, transaction,
 };
 pub use nonces::SharedNonces;
 pub use process_table::{ProcessListener, ProcessRecord, ProcessTable};

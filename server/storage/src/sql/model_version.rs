@@ -101,5 +101,6 @@ fn model_version_of(row: &AnyRow) -> Result<ModelVersionRecord, StorageError> {
         metrics: metrics_of(&columns)?,
         making: columns.json("making")?,
         created_at: columns.moment("created_at")?,
+        dropped_at: columns.optional_moment("dropped_at")?,
     })
 }

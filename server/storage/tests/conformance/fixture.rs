@@ -243,6 +243,7 @@ pub(super) fn version_of(task_id: TaskId, number: u64) -> ModelVersionRecord {
         metrics,
         making: VersionMaking { change_norm: 0.1, staleness_max: number, ..VersionMaking::default() },
         created_at: NOW,
+        dropped_at: None,
     }
 }
 

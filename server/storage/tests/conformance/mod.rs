@@ -7,6 +7,7 @@ mod access;
 mod admissions;
 mod assignments;
 mod audit;
+mod blobs;
 mod check_ins;
 mod enrolments;
 mod fixture;
@@ -143,6 +144,12 @@ cases! {
     ledgers::what_bounds_privacy_is_an_entry,
     ledgers::the_terms_of_a_task_are_an_entry,
     ledgers::what_was_not_released_is_known,
+    blobs::every_blob_of_a_row_is_named,
+    blobs::a_state_is_needed_by_the_next_version_and_by_clients,
+    blobs::weights_are_dropped_unless_a_rollout_names_them,
+    blobs::a_rollout_and_a_drop_exclude_each_other,
+    blobs::a_warm_start_is_listed,
+    blobs::unknown_places_are_searched,
     audit::each_act_is_recorded_with_its_author,
     audit::what_fails_or_has_no_author_is_not_recorded,
     audit::acts_at_the_same_time_form_one_chain,

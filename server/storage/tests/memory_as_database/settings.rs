@@ -69,6 +69,7 @@ pub fn version(
         metrics: metrics(number),
         making: VersionMaking { change_norm: 0.1, ..VersionMaking::default() },
         created_at: now,
+        dropped_at: None,
     }
 }
 

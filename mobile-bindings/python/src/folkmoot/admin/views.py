@@ -178,6 +178,7 @@ class VersionView(TypedDict):
     staleness_max: int
     rolled_back_to: int | None
     created_at: int
+    dropped_at: int | None
 
 
 class SliceView(TypedDict):

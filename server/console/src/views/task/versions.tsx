@@ -13,6 +13,8 @@ import { Difference } from './difference';
 const PAGE = 20;
 const WITHHELD =
   'Example counts are withheld, because a private task runs or has run in this population and exact counts carry no noise. For private tasks, training loss and accuracy are withheld, too.';
+const DROPPED =
+  'The weights of old versions are dropped (storage.keep_versions). Their metrics stay, but these versions can no longer be downloaded, rolled out or rolled back to.';
 
 /** The task's model versions: their origin, their metrics, and their ONNX files. */
 export function Versions({ task, changed }: { task: Task; changed: () => void }) {
@@ -60,25 +62,31 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
                 { name: 'Released', show: (version) => <Ago at={version.created_at} /> },
                 {
                   name: 'ONNX',
-                  show: (version) => (
-                    <ModelDownload
-                      task={task.id}
-                      population={String(task.description['population'])}
-                      version={version.number}
-                      file={`version-${version.number}.onnx`}
-                      label={`Download version ${version.number}`}
-                    />
-                  ),
+                  show: (version) =>
+                    isDropped(version) ? (
+                      <span class="note" title={DROPPED}>
+                        dropped <Ago at={version.dropped_at as number} />
+                      </span>
+                    ) : (
+                      <ModelDownload
+                        task={task.id}
+                        population={String(task.description['population'])}
+                        version={version.number}
+                        file={`version-${version.number}.onnx`}
+                        label={`Download version ${version.number}`}
+                      />
+                    ),
                 },
                 ...(may('operator')
                   ? [
                       {
                         name: 'Roll out',
-                        show: ({ number }: Version) => (
-                          <Button label={`Roll out version ${number}`} onClick={() => setRollingOut(number)}>
-                            Roll&nbsp;out&nbsp;…
-                          </Button>
-                        ),
+                        show: (version: Version) =>
+                          !isDropped(version) && (
+                            <Button label={`Roll out version ${version.number}`} onClick={() => setRollingOut(version.number)}>
+                              Roll&nbsp;out&nbsp;…
+                            </Button>
+                          ),
                       },
                     ]
                   : []),
@@ -88,6 +96,7 @@ export function Versions({ task, changed }: { task: Task; changed: () => void })
               ]}
             />
             {versions.some(isWithheld) && <p class="note">{WITHHELD}</p>}
+            {versions.some(isDropped) && <p class="note">{DROPPED}</p>}
             {may('operator') && task.state === 'active' && <p class="note">To roll back to an earlier version, pause the task first.</p>}
             <div class="actions">
               <Button disabled={before.length === 0} onClick={() => setBefore((old) => old.slice(0, -1))}>
@@ -108,6 +117,10 @@ function isWithheld(version: Version): boolean {
   return version.example_count === null || version.example_count === undefined;
 }
 
+function isDropped(version: Version): boolean {
+  return version.dropped_at !== null && version.dropped_at !== undefined;
+}
+
 function origin(version: Version): string {
   if (version.number === 0) return 'initial weights';
   if (version.rolled_back_to !== null && version.rolled_back_to !== undefined) return `weights of version ${version.rolled_back_to}`;
@@ -116,6 +129,7 @@ function origin(version: Version): string {
 
 function RollBack({ task, version, changed }: { task: Task; version: Version; changed: () => void }) {
   if (version.number === task.latest_version) return <span class="note">newest</span>;
+  if (isDropped(version)) return null;
   const confirm = {
     title: `Roll back to version ${version.number}?`,
     text: `This creates version ${task.latest_version + 1} with the weights of version ${version.number}. The versions in between stay in the list. Clients start from the new version when you resume the task.`,

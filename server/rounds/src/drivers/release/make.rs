@@ -143,6 +143,7 @@ impl Made {
                 ..VersionMaking::default()
             },
             created_at: now,
+            dropped_at: None,
         };
         tracing::debug!(task = %task.id, round = record.round.number, version = number, "version made");
         Ok(Candidate { record, accepted, version, end: End { stop, ends_now } })

@@ -355,6 +355,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("VersionView", Withheld, &["example_count"]),
     ("VersionView", OfPrivateTask, &["accuracy", "mean_loss"]),
     ("VersionView", Shown, &["mean_staleness", "staleness_max"]),
+    ("VersionView", Versions, &["dropped_at"]),
     (
         "VersionView",
         Versions,
@@ -377,6 +378,7 @@ pub(super) const OPAQUE: &[(&str, Decision)] = &[
 
 /// The metrics, which need no key.
 pub(super) const METRICS: &[(&str, Decision)] = &[
+    ("folkmoot_blob_bytes_freed_total", NotClients),
     // An update that cannot be combined, or a failure of the coordinator.
     ("folkmoot_commits_failed_total", Shown),
     ("folkmoot_selections_failed_total", Shown),

@@ -51,6 +51,14 @@ impl Dialect {
         }
     }
 
+    /// Returns the statement that begins a transaction whose queries all see one state.
+    pub(in crate::sql) fn begin_snapshot(self) -> &'static str {
+        match self {
+            Dialect::Sqlite => "BEGIN",
+            Dialect::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        }
+    }
+
     /// Adds a lock on the rows of `table` to the query. On SQLite, this is not needed, because the transaction locks
     /// the whole database.
     pub(in crate::sql) fn locked(self, query: &'static str, lock: Lock, table: &'static str) -> SqlStr {

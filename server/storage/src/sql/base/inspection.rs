@@ -6,7 +6,7 @@ use std::{
     str::FromStr,
 };
 
-use folkmoot_protocol::{BlobDigest, Timestamp};
+use folkmoot_protocol::Timestamp;
 use sqlx::{
     AnyConnection, Connection, Row,
     any::{AnyRow, install_default_drivers},
@@ -20,8 +20,8 @@ use crate::StorageError;
 /// A connection to a database that only reads: it neither migrates the schema nor creates a database.
 #[derive(Debug)]
 pub struct DatabaseReader {
-    pub(super) dialect: Dialect,
-    pub(super) connection: AnyConnection,
+    pub(in crate::sql) dialect: Dialect,
+    pub(in crate::sql) connection: AnyConnection,
 }
 
 /// The place of a database, according to its URL.
@@ -166,22 +166,6 @@ impl DatabaseReader {
         Columns::new(&row, "time").moment("now").map(Some)
     }
 
-    /// Lists blobs that rows refer to, at most `limit`: models, plans and weights. The blob of the newest row comes first.
-    ///
-    /// # Errors
-    /// [`StorageError::Database`] if the database does not answer or has no tables yet, or [`StorageError::Corrupt`] if
-    /// a stored digest is invalid.
-    pub async fn newest_blobs(&mut self, limit: u32) -> Result<Vec<BlobDigest>, StorageError> {
-        // These columns are in the schema since the first migration.
-        const SELECT: &str = "SELECT digest FROM (SELECT weights AS digest, created_at FROM model_versions \
-             UNION ALL SELECT model AS digest, created_at FROM models \
-             UNION ALL SELECT plan AS digest, created_at FROM tasks) AS named \
-             GROUP BY digest ORDER BY MAX(created_at) DESC, digest LIMIT $1";
-        let query = sqlx::query(SELECT).bind(i64::from(limit));
-        let rows = query.fetch_all(&mut self.connection).await?;
-        rows.iter().map(|row| Columns::new(row, "digest of a blob").parsed("digest")).collect()
-    }
-
     /// Closes the connection.
     pub async fn close(self) {
         // Nothing was written, so an error changes nothing.
@@ -249,65 +233,5 @@ fn is_corrupt(code: Option<&str>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{SqlOptions, SqlStorage};
-
-    fn all(migrator: &Migrator) -> Vec<Begun> {
-        let begun =
-            |version, checksum: &[u8]| Begun { version, checksum: checksum.to_vec(), is_finished: true };
-        migrator.iter().map(|migration| begun(migration.version, &migration.checksum)).collect()
-    }
-
-    #[test]
-    fn every_difference_of_the_migrations_is_found() {
-        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
-            let migrator = migrator(dialect);
-            let known = migrator.iter().count();
-            let newest = i64::try_from(known).unwrap();
-            let same = MigrationState { applied: known, known, ..MigrationState::default() };
-            assert_eq!(compare(&all(&migrator), &migrator), same);
-
-            let new = compare(&[], &migrator);
-            assert_eq!((new.applied, new.pending.len()), (0, known));
-
-            let mut begun = all(&migrator);
-            begun[0].checksum = b"other".to_vec();
-            begun[1].is_finished = false;
-            begun.pop();
-            begun.push(Begun { version: newest + 7, checksum: Vec::new(), is_finished: true });
-            let state = compare(&begun, &migrator);
-            assert_eq!((state.applied, state.known), (known - 1, known));
-            assert_eq!((state.changed, state.unfinished), (vec![1], vec![2]));
-            assert_eq!((state.pending, state.unknown), (vec![newest], vec![newest + 7]));
-        }
-    }
-
-    #[test]
-    fn a_file_is_opened_for_reading() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.db");
-        let url = format!("sqlite://{}", file.display());
-        assert_eq!(reading(&format!("{url}?mode=rwc")).unwrap(), format!("{url}?mode=ro&immutable=1"));
-        std::fs::write(log_of(&file), "").unwrap();
-        let shared = format!("{url}?cache=private&mode=rwc&immutable=1");
-        assert_eq!(reading(&shared).unwrap(), format!("{url}?cache=private&mode=ro"));
-        assert!(reading("sqlite://a.db?mode=w").is_err());
-    }
-
-    #[tokio::test]
-    async fn a_reader_cannot_write() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut urls = vec![format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display())];
-        #[cfg(unix)]
-        let server = folkmoot_test_postgres::TestPostgres::start();
-        #[cfg(unix)]
-        urls.extend(server.as_ref().map(folkmoot_test_postgres::TestPostgres::database));
-        for url in urls {
-            SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
-            let mut reader = DatabaseReader::open(&url).await.unwrap();
-            let write = sqlx::query("DELETE FROM organisations").execute(&mut reader.connection).await;
-            assert!(write.is_err(), "it can write");
-        }
-    }
-}
+#[path = "../../../tests/unit/inspection.rs"]
+mod tests;

@@ -26,12 +26,5 @@ pub(in crate::sql) fn placeholders(first: usize, count: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placeholders_are_numbered_through() {
-        assert_eq!(placeholder_rows(2, 3), "($1, $2, $3), ($4, $5, $6)");
-        assert_eq!(placeholders(3, 1), "$3");
-    }
-}
+#[path = "../../../tests/unit/many.rs"]
+mod tests;

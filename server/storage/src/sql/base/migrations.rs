@@ -43,6 +43,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0024_viewers_download",
     "0025_rollouts",
     "0026_edge_aggregators",
+    "0027_dropped_versions",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -73,6 +74,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0025_viewers_download",
     "0026_rollouts",
     "0027_edge_aggregators",
+    "0028_dropped_versions",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has
@@ -93,18 +95,5 @@ fn migration(name: &'static str, sql: &'static str) -> Migration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_file_is_listed_in_its_order() {
-        for (folder, listed) in [("sqlite", SQLITE), ("postgres", POSTGRES)] {
-            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(folder);
-            let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-            let mut names: Vec<_> =
-                files.map(|file| file.file_stem().unwrap().to_string_lossy().into_owned()).collect();
-            names.sort();
-            assert_eq!(listed.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
-        }
-    }
-}
+#[path = "../../../tests/unit/migrations.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! The base of all repositories: connections, transactions, statements and columns.
 
+pub(super) mod blobs;
 pub(super) mod column;
 pub(super) mod connect;
 pub(super) mod dialect;

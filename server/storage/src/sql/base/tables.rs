@@ -102,11 +102,7 @@ impl DatabaseReader {
     /// # Errors
     /// [`StorageError::Database`] if the database does not answer.
     pub async fn begin_snapshot(&mut self) -> Result<(), StorageError> {
-        let begin = match self.dialect {
-            Dialect::Sqlite => "BEGIN",
-            Dialect::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-        };
-        sqlx::raw_sql(begin).execute(&mut self.connection).await?;
+        sqlx::raw_sql(self.dialect.begin_snapshot()).execute(&mut self.connection).await?;
         // The snapshot is taken at the first query.
         sqlx::query("SELECT 1").execute(&mut self.connection).await?;
         Ok(())
@@ -259,7 +255,10 @@ impl TableWriter {
     }
 }
 
-async fn tables(dialect: Dialect, connection: &mut AnyConnection) -> Result<Vec<TableSchema>, StorageError> {
+pub(in crate::sql) async fn tables(
+    dialect: Dialect,
+    connection: &mut AnyConnection,
+) -> Result<Vec<TableSchema>, StorageError> {
     let (columns, references) = dialect.table_queries();
     let mut tables: Vec<TableSchema> = Vec::new();
     for row in sqlx::query(columns).fetch_all(&mut *connection).await? {
@@ -310,7 +309,7 @@ fn names(table: &TableSchema) -> String {
     table.columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", ")
 }
 
-fn quoted(name: &str) -> String {
+pub(in crate::sql) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -8,6 +8,7 @@ use crate::{
     sql::{
         SqlStorage,
         audit::record,
+        base::blobs::use_version,
         column::{Columns, integer, missing, moment},
         dialect::Lock,
         rows::population::POPULATION,
@@ -24,7 +25,8 @@ impl SqlStorage {
     /// Stores a rollout and returns it with its number.
     ///
     /// # Errors
-    /// [`StorageError::NotFound`] if there is no such population or model version.
+    /// [`StorageError::NotFound`] if there is no such population or model version, and
+    /// [`StorageError::RevisionConflict`] if the version's weights were dropped.
     pub async fn create_rollout(&self, rollout: &RolloutRecord) -> Result<RolloutRecord, StorageError> {
         const NEXT: &str = "SELECT COALESCE(MAX(number), 0) + 1 AS next FROM rollouts \
              WHERE organisation_id = $1 AND population = $2";
@@ -37,6 +39,7 @@ impl SqlStorage {
             let select = self.dialect.locked(POPULATION, Lock::Update, "populations");
             let row = sqlx::query(select).bind(&organisation).bind(population);
             row.fetch_optional(&mut *connection).await?.ok_or(StorageError::NotFound("population"))?;
+            use_version(connection, self.dialect, rollout.task_id, rollout.version).await?;
             let row = sqlx::query(NEXT).bind(&organisation).bind(population);
             let row = row.fetch_one(&mut *connection).await?;
             let number = Columns::new(&row, "rollout").count("next")?;

@@ -7,7 +7,7 @@ use axum::{
 use folkmoot_api::populations::{CreateRolloutRequest, RolloutView};
 use folkmoot_coordinator::rollout::Reports;
 use folkmoot_protocol::{ErrorCode, PopulationName, Problem};
-use folkmoot_rounds::refusal::Refusal;
+use folkmoot_rounds::{refusal::Refusal, registry::check_kept};
 use folkmoot_storage::{ModelVersionRepository, RolloutRecord};
 
 use super::{share, view};
@@ -53,13 +53,15 @@ pub async fn create_rollout(
         let detail = format!("task {} has no model version {}", task.id, version.unwrap_or_default());
         Refusal::new(ErrorCode::ModelVersionUnknown, detail)
     };
+    let found = found.ok_or_else(unknown)?;
+    check_kept(&found)?;
     let rollout = RolloutRecord {
         organisation_id: caller.organisation_id,
         population,
         number: 0,
         channel,
         task_id: task.id,
-        version: found.ok_or_else(unknown)?.number,
+        version: found.number,
         share: share("share", fraction)?,
         failures_max: share("failures_max", failures_max)?,
         held: None,

@@ -7,7 +7,7 @@ use axum::{
 use folkmoot_api::tasks::{RollBackRequest, TaskView};
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_protocol::{ErrorCode, Problem};
-use folkmoot_rounds::{drivers::release_again, refusal::Refusal, signals::Signal};
+use folkmoot_rounds::{drivers::release_again, refusal::Refusal, registry::check_kept, signals::Signal};
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, RoundRepository};
 
 use super::view::view;
@@ -64,6 +64,7 @@ pub async fn roll_back_task(
         return refuse(format!("version {version} is already the newest; choose an earlier version"));
     }
     let found = storage.model_version(task.id, version).await?.ok_or_else(unknown)?;
+    check_kept(&found)?;
     let released = release_again(&app.coordinator, &task, found, (app.clock)()).await?;
     tracing::info!(task = %task.id, version = released, rolled_back_to = version, by = %caller.who, "rolled back");
     app.coordinator.signal(Signal::Fact);

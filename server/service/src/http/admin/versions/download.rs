@@ -7,7 +7,10 @@ use axum::{
 use folkmoot_api::Binary;
 use folkmoot_engine::onnx::write_data_schema;
 use folkmoot_protocol::{Clusters, ErrorCode, Problem, Role};
-use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
+use folkmoot_rounds::{
+    refusal::Refusal,
+    registry::{WholeVersion, check_kept},
+};
 use folkmoot_storage::{PopulationRepository, TaskRecord};
 use serde::Deserialize;
 
@@ -62,6 +65,7 @@ pub async fn download_model(
     check_reader(&app, &caller, &task).await?;
     let cluster = number_of_cluster.map(|number| index_of(&task, number)).transpose()?;
     let version = find(&app, &task, &number).await?;
+    check_kept(&version)?;
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;
     let (plan, schema) = (task.description.plan.clone(), task.schema.clone());

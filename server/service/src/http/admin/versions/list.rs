@@ -29,6 +29,7 @@ fn version_view(record: &ModelVersionRecord, disclosure: Disclosure) -> VersionV
         staleness_max: record.making.staleness_max,
         rolled_back_to: record.making.rolled_back_to,
         created_at: record.created_at,
+        dropped_at: record.dropped_at,
     }
 }
 

@@ -5,8 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::{ModelVersionRecord, ModelVersionRepository, Storage, StorageError, TaskRecord, TaskRepository};
 use folkmoot_protocol::TaskId;
+use folkmoot_storage::{
+    ModelVersionRecord, ModelVersionRepository, Storage, StorageError, TaskRecord, TaskRepository,
+};
 
 /// The maximum number of entries of each kind. A cache that reaches it is emptied.
 const ENTRIES_MAX: usize = 1024;

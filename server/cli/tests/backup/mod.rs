@@ -1,6 +1,8 @@
 //! Tests of `folkmoot backup` and `folkmoot restore` as a program: the logs of an operator survive, and everything that
 //! could destroy data is refused.
 
+mod prune;
+
 use std::{fs, path::Path, process::Output};
 
 use folkmoot_api::tokens::CreateTokenRequest;
@@ -8,7 +10,7 @@ use folkmoot_test_postgres::TestPostgres;
 use serde_json::Value;
 use sqlx::{AnyConnection, Connection, any::install_default_drivers};
 
-use super::operator::{Serving, open_to_others, program, program_after};
+use crate::operator::{Serving, open_to_others, program, program_after};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     program(folder).args(arguments).output().expect("the binary was built for this test")
