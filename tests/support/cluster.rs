@@ -8,6 +8,7 @@ use std::{
 use folkmoot_client::HttpSettings;
 use folkmoot_edge::tls;
 use folkmoot_objects::{BlobStore, Objects};
+use folkmoot_processes::ProcessTable;
 use folkmoot_storage::SqlStorage;
 use folkmoot_test_postgres::TestPostgres;
 use nix::{
@@ -280,7 +281,7 @@ impl Cluster {
     /// Waits until `count` processes share out the populations among them.
     pub async fn living(&self, count: usize) {
         let storage = self.storage().await;
-        let table = storage.process_table().expect("the database is PostgreSQL");
+        let table = ProcessTable::of(&storage).expect("the database is PostgreSQL");
         while table.living().await.map_or(0, |living| living.len()) != count {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

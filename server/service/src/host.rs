@@ -4,6 +4,7 @@ mod database;
 mod error;
 mod first;
 mod secrets;
+mod sharing;
 
 use std::{
     collections::BTreeSet,
@@ -24,6 +25,7 @@ use folkmoot_edge::{
 };
 use folkmoot_notification::{Deliveries, NotificationConfig};
 use folkmoot_objects::{BlobStore, Objects};
+use folkmoot_processes::{ProcessRecord, ProcessTable};
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_rounds::{
     clock::Clock,
@@ -32,11 +34,12 @@ use folkmoot_rounds::{
     drivers::{self, DriverConfig, DriverHealth},
 };
 use folkmoot_sign_in::SignInConfig;
-use folkmoot_storage::{ProcessRecord, ProcessTable, SqlStorage};
+use folkmoot_storage::SqlStorage;
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
 use rand_chacha::ChaCha20Rng;
 use secrets::{channels, providers};
+use sharing::{join, share, this_process};
 use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
@@ -46,7 +49,7 @@ use crate::{
     collection,
     data_folder::DataFolder,
     http::{self, App, FirstRun},
-    metering, processes,
+    metering,
     stage::Stage,
     watch::Watch,
 };
@@ -191,7 +194,7 @@ impl Host {
         let storage = database::open(&database).await?;
         let holder = folder.node_id(&mut chance)?;
         let own = this_process(&config, &holder, now);
-        let table = storage.process_table();
+        let table = ProcessTable::of(&storage);
         join(table.as_ref(), &own).await?;
         let organisation = first_organisation(&storage, &mut chance, now).await?;
         let coordinator = Arc::new(coordinator(&config, storage, organisation, &own, chance)?);
@@ -237,9 +240,7 @@ impl Host {
             drive(coordinator.clone(), clock.clone(), driver_config, health, stages.clone(), give_up);
         let mut tasks = vec![server, tokio::spawn(driver), meter, watch, collector];
         tasks.extend(
-            table.map(|table| {
-                tokio::spawn(processes::run(coordinator.clone(), table, own, given_up, closing()))
-            }),
+            table.map(|table| tokio::spawn(share(coordinator.clone(), table, own, given_up, closing()))),
         );
         Ok(Self {
             address,
@@ -347,28 +348,6 @@ fn coordinator(
     let objects = Objects::open(url, std::env::vars_os())?;
     let updates = objects.updates(&database.to_string(), &own.start_id);
     Ok(assembled(objects.blobs()).with_update_store(updates))
-}
-
-/// Registers this coordinator among those that share its database.
-async fn join(table: Option<&ProcessTable>, own: &ProcessRecord) -> Result<(), HostError> {
-    let Some(table) = table else { return Ok(()) };
-    match processes::join(table, own).await? {
-        None => Ok(()),
-        Some(other) => Err(HostError::OtherPlace { id: other.id, place: other.place }),
-    }
-}
-
-/// Describes this run of the coordinator to the others that share its database.
-fn this_process(config: &HostConfig, id: &str, now: Timestamp) -> ProcessRecord {
-    ProcessRecord {
-        id: id.to_owned(),
-        start_id: format!("{id}-{:x}-{:x}", now.0, std::process::id()),
-        place: match &config.objects {
-            Some(url) => url.trim_end_matches('/').to_owned(),
-            None => format!("the data folder of {id}"),
-        },
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
 }
 
 fn url(address: SocketAddr, has_tls: bool) -> String {

@@ -11,6 +11,5 @@ pub mod disk;
 pub mod host;
 pub mod http;
 mod metering;
-mod processes;
 pub mod stage;
 pub mod watch;

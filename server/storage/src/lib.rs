@@ -64,8 +64,8 @@ pub use secure::{RecordOutcome, SecureRepository};
 pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
 pub use sql::{
     BlobNames, ColumnKind, DatabasePlace, DatabaseReader, Durability, KeptVersions, MigrationState,
-    OpenUpdate, ProcessListener, ProcessRecord, ProcessTable, SchemaVersion, SharedNonces, SqlOptions,
-    SqlStorage, TableColumn, TableSchema, TableValue, TableWriter,
+    OpenUpdate, SchemaVersion, SharedNonces, SqlOptions, SqlStorage, TableColumn, TableSchema, TableValue,
+    TableWriter,
 };
 pub use storage::Storage;
 pub use task::{Admission, TaskRecord, TaskRepository};

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use folkmoot_protocol::{OrganisationId, Timestamp};
-use folkmoot_storage::{LeaseRepository, PopulationRepository, ProcessRecord, SqlOptions, SqlStorage};
+use folkmoot_storage::{PopulationRepository, SqlOptions, SqlStorage};
 use folkmoot_test_postgres::TestPostgres;
 
 use crate::conformance;
@@ -59,35 +59,4 @@ async fn a_nonce_is_taken_once_by_whoever_comes_first_until_it_is_forgotten() {
     assert!(!one.take(sender, 0, start).await.unwrap());
     assert_eq!(other.forget_before(Timestamp(1_001)).await.unwrap(), 6);
     assert!(one.take(sender, 0, start).await.unwrap());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn processes_know_each_other_and_hear_what_another_one_says() {
-    let Some(server) = TestPostgres::start() else { return };
-    let storage = SqlStorage::connect(&server.database(), SqlOptions::default()).await.unwrap();
-    let table = storage.process_table().expect("processes share a PostgreSQL");
-    let process = |id: &str| ProcessRecord {
-        id: id.into(),
-        start_id: format!("{id}-1"),
-        place: "s3://bucket/prefix".into(),
-        version: "1.0.0".into(),
-    };
-    let (one, other) = (process("one"), process("other"));
-    assert_eq!(table.living().await.unwrap(), []);
-    assert_eq!(table.beat(&one).await.unwrap(), std::slice::from_ref(&one));
-    assert_eq!(table.beat(&other).await.unwrap(), [one.clone(), other.clone()]);
-    let started_again = ProcessRecord { start_id: "one-2".into(), ..one.clone() };
-    assert_eq!(table.beat(&started_again).await.unwrap(), [started_again, other.clone()]);
-
-    let (now, until) = (Timestamp(1), Timestamp(10_000));
-    assert!(storage.acquire_lease("task/a", "one", now, until).await.unwrap());
-    table.beat(&other).await.unwrap();
-    assert!(!storage.acquire_lease("task/a", "other", now, until).await.unwrap(), "its holder lives");
-
-    let mut listener = table.listen().await.unwrap();
-    table.send("hello").await.unwrap();
-    assert_eq!(listener.next().await.unwrap().as_deref(), Some("hello"));
-    table.leave("one").await.unwrap();
-    assert_eq!(table.living().await.unwrap(), [other]);
-    storage.close().await;
 }

@@ -11,7 +11,6 @@ use folkmoot_api::{
 use folkmoot_backup::{Places, restore, save};
 use folkmoot_coordinator::round::AbandonReason;
 use folkmoot_protocol::{ErrorCode, OrganisationId, Role, RoundId};
-use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::combine::PartialSum;
 use folkmoot_storage::{AssignmentRepository, PopulationRepository};
 use folkmoot_tests::{
@@ -45,17 +44,6 @@ async fn enrol(deployment: &Deployment, sites: &[&Site]) -> Vec<RawClient> {
         }
     }
     clients
-}
-
-/// Waits until a site has no updates any more.
-async fn await_empty(site: &Site) {
-    let log = RoundLog::local(site.log_folder()).expect("the folder is there");
-    let is_empty = async {
-        while !log.rounds().expect("the folder can be read").is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    patiently("the removal of updates that are no longer needed", is_empty).await;
 }
 
 /// Asserts how many accepted updates of the last round the coordinator does not have.
@@ -94,8 +82,8 @@ async fn a_version_is_that_of_all_updates_wherever_they_are() {
     }
     let rounds = verify(&deployment, &sent_by(&sent)).await;
     assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count(), 2);
-    await_empty(&near).await;
-    await_empty(&far).await;
+    near.await_empty().await;
+    far.await_empty().await;
     deployment.assert_answers().await;
 }
 
@@ -125,7 +113,7 @@ async fn a_round_waits_for_a_site_that_restarts() {
     site.restart().await;
     await_version(&deployment, 1).await;
     verify(&deployment, &sent_by(&members)).await;
-    await_empty(&site).await;
+    site.await_empty().await;
 }
 
 /// A backup has the rows of held updates and not their bytes. The site has these, and the restored coordinator asks it.
@@ -212,7 +200,7 @@ async fn a_site_that_does_not_come_back_costs_its_round() {
     let error = patiently("the reason", deployment.log.wait_for(line, named)).await;
     assert!(error.contains("no sum has come from the edge aggregators test ("), "{error}");
     site.restart().await;
-    await_empty(&site).await;
+    site.await_empty().await;
     let rounds = verify(&deployment, &sent_by(&members)).await;
     assert_eq!(rounds[0].abandoned, Some(AbandonReason::CommitFailed));
 }

@@ -1,16 +1,18 @@
 //! A site: an edge aggregator in front of coordinators.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use folkmoot_client::HttpSettings;
 use folkmoot_edge::HttpLimits;
 use folkmoot_edge_aggregator::{EdgeHost, EdgeHostConfig};
 use folkmoot_protocol::{OrganisationId, Role};
+use folkmoot_round_log::RoundLog;
 use folkmoot_storage::SqlStorage;
 use folkmoot_tests::{
     cluster::Cluster,
     deployment::{Deployment, reserve_port},
     keys::key,
+    patience::patiently,
     raw::Endpoint,
     task::now,
 };
@@ -115,6 +117,17 @@ impl Site {
     /// Returns the folder of the updates.
     pub fn log_folder(&self) -> PathBuf {
         self.config.data.join("round-log")
+    }
+
+    /// Waits until the aggregator has no updates any more.
+    pub async fn await_empty(&self) {
+        let log = RoundLog::local(self.log_folder()).expect("the folder is there");
+        let is_empty = async {
+            while !log.rounds().expect("the folder can be read").is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        patiently("the removal of updates that are no longer needed", is_empty).await;
     }
 }
 

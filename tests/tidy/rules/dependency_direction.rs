@@ -33,7 +33,7 @@ const LAYERS: [&[&str]; 18] = [
     /* surface   */ &["folkmoot-api", "folkmoot-crowd", "folkmoot-unmasking"],
     /* updates   */ &["folkmoot-combine"],
     /* drivers   */ &["folkmoot-rounds", "folkmoot-committee", "folkmoot-edge-aggregator"],
-    /* process   */ &["folkmoot-telemetry", "folkmoot-terminal"],
+    /* process   */ &["folkmoot-processes", "folkmoot-telemetry", "folkmoot-terminal"],
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
     /* set-ups   */

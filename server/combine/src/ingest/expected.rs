@@ -15,7 +15,7 @@ use folkmoot_secure_aggregation::{Ring, seal_bytes};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 use folkmoot_unmasking::masked_bytes;
 
-use super::{masked::MASKED, tally::Tally};
+use super::tally::Tally;
 use crate::{network_class::NetworkClass, parts::PartPlaces, refusal::Refusal};
 
 /// The maximum number of bytes of a payload in addition to its values, for tags and lengths.
@@ -23,6 +23,9 @@ const PAYLOAD_ROOM: u64 = 64 << 10;
 
 /// The codec name of uncompressed values.
 pub const FLOAT32: &str = "float32";
+
+/// The codec name of a masked update.
+pub(super) const MASKED: &str = "masked";
 
 /// The codec name of an update whose tensors use several codecs.
 const SEVERAL: &str = "several";

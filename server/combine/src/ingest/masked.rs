@@ -6,9 +6,6 @@ use folkmoot_protocol::{
 use super::ExpectedUpdate;
 use crate::refusal::Refusal;
 
-/// The codec name of a masked update.
-pub const MASKED: &str = "masked";
-
 /// Checks a masked update as it arrives. Only its header can be checked: any bytes may be masked values.
 #[derive(Default)]
 pub struct MaskedDecoder {

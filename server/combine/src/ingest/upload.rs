@@ -15,8 +15,9 @@ use folkmoot_update::{Piece, SquaredNorm, UpdateDecoder, check_values};
 
 use super::{
     ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum,
+    expected::MASKED,
     faults::{check_norm, check_sums, decode_refusal, value_refusal},
-    masked::{MASKED, MaskedDecoder},
+    masked::MaskedDecoder,
     replay::{logged, read_tiles},
     tally::Tally,
 };

@@ -23,7 +23,6 @@ mod organisation;
 mod participation;
 mod population;
 mod private_tasks;
-mod process_table;
 mod round;
 mod rows;
 mod secure;
@@ -46,7 +45,6 @@ use base::{
     many, page, transaction,
 };
 pub use nonces::SharedNonces;
-pub use process_table::{ProcessListener, ProcessRecord, ProcessTable};
 use sqlx::AnyPool;
 
 /// The repositories in a database: SQLite in a file or in memory, or PostgreSQL.

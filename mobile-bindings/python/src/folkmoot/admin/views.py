@@ -1,7 +1,6 @@
 """Answers of the administrative API: plain dictionaries, which you can pass to `pandas.DataFrame` unchanged.
 
-Times are milliseconds since 1970. A field that the coordinator leaves out is None, so that all rows have the same
-columns. A newer coordinator may send more fields.
+Times are milliseconds since 1970. A field that is left out is None. A newer coordinator may send more fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 //! The sums of edge aggregators.
 
 use folkmoot_protocol::{OrganisationId, RoundId};
-use sqlx::{AnyConnection, AssertSqlSafe, any::AnyRow};
+use sqlx::{AssertSqlSafe, any::AnyRow};
 
 use crate::{
     ApiKeyId, PartialSumAnswer, PartialSumRecord, StorageError,
@@ -114,16 +114,6 @@ impl SqlStorage {
         let query = sqlx::query(SELECT).bind(aggregator).bind(organisation_id.to_string());
         query.fetch_all(&self.reader).await?.iter().map(sum_of).collect()
     }
-}
-
-/// Deletes the questions and answers of a round that has ended.
-pub(in crate::sql) async fn delete_partial_sums(
-    connection: &mut AnyConnection,
-    round_id: RoundId,
-) -> Result<(), StorageError> {
-    let query = sqlx::query("DELETE FROM partial_sums WHERE round_id = $1").bind(round_id.to_string());
-    query.execute(connection).await?;
-    Ok(())
 }
 
 fn sum_of(row: &AnyRow) -> Result<PartialSumRecord, StorageError> {

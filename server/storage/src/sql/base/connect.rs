@@ -71,6 +71,16 @@ impl SqlStorage {
         self.writer.options().get_max_connections() as usize
     }
 
+    /// Returns another pool for a PostgreSQL database, which connects when it is used. `None` for SQLite, which one process
+    /// uses alone.
+    pub fn another_pool(&self, connections_max: u32, acquire_timeout: Duration) -> Option<AnyPool> {
+        if self.dialect != Dialect::Postgres {
+            return None;
+        }
+        let options = AnyPoolOptions::new().max_connections(connections_max).acquire_timeout(acquire_timeout);
+        Some(options.connect_lazy_with((*self.writer.connect_options()).clone()))
+    }
+
     /// Waits until the connections in use are returned, and then closes all connections.
     pub async fn close(&self) {
         self.reader.close().await;

@@ -1,12 +1,10 @@
 //! Rounds in SQL.
 
 use folkmoot_coordinator::round::{Purpose, Round};
+use folkmoot_protocol::RoundId;
 use sqlx::{AnyConnection, any::AnyRow};
 
-use crate::sql::{
-    assignment::partial_sum::delete_partial_sums,
-    column::{Columns, integer, json, missing, moment, optional_integer},
-};
+use crate::sql::column::{Columns, integer, json, missing, moment, optional_integer};
 use crate::{RoundRecord, StorageError};
 
 /// Stores a new round. Returns a conflict if the task already has a round with this number, or an open round of the
@@ -62,6 +60,13 @@ pub(in crate::sql) async fn update_round(
         return Err(StorageError::RevisionConflict("round"));
     }
     if phase.is_final() { delete_partial_sums(connection, record.round.id).await } else { Ok(()) }
+}
+
+/// Deletes the questions and answers of a round that has ended.
+async fn delete_partial_sums(connection: &mut AnyConnection, round_id: RoundId) -> Result<(), StorageError> {
+    let query = sqlx::query("DELETE FROM partial_sums WHERE round_id = $1").bind(round_id.to_string());
+    query.execute(connection).await?;
+    Ok(())
 }
 
 pub(in crate::sql) fn round_of(row: &AnyRow) -> Result<RoundRecord, StorageError> {

@@ -3,14 +3,8 @@
 
 use std::time::Duration;
 
-use sqlx::{
-    AnyPool, AssertSqlSafe,
-    any::{AnyPoolOptions, AnyRow},
-    postgres::PgListener,
-};
-
-use super::{Dialect, SqlStorage, column::Columns};
-use crate::StorageError;
+use folkmoot_storage::{SqlStorage, StorageError};
+use sqlx::{AnyPool, AssertSqlSafe, Row, any::AnyRow, postgres::PgListener};
 
 /// The channel of the notifications.
 const CHANNEL: &str = "folkmoot";
@@ -40,21 +34,14 @@ pub struct ProcessTable {
     pool: AnyPool,
 }
 
-impl SqlStorage {
+impl ProcessTable {
     /// Returns the coordinators that share a PostgreSQL database. Returns `None` for SQLite: only one process uses its
     /// data folder.
-    pub fn process_table(&self) -> Option<ProcessTable> {
-        if self.dialect != Dialect::Postgres {
-            return None;
-        }
+    pub fn of(storage: &SqlStorage) -> Option<Self> {
         // Heartbeats must not wait for the connections that requests use.
-        let options = AnyPoolOptions::new().max_connections(2).acquire_timeout(ACQUIRE_TIMEOUT);
-        let pool = options.connect_lazy_with((*self.writer.connect_options()).clone());
-        Some(ProcessTable { pool })
+        storage.another_pool(2, ACQUIRE_TIMEOUT).map(|pool| Self { pool })
     }
-}
 
-impl ProcessTable {
     /// Renews the row of `own`, releases the leases of dead coordinators, and lists the living ones by id, including
     /// `own`.
     ///
@@ -139,11 +126,10 @@ impl ProcessListener {
 }
 
 fn record_of(row: &AnyRow) -> Result<ProcessRecord, StorageError> {
-    let columns = Columns::new(row, "process");
     Ok(ProcessRecord {
-        id: columns.text("id")?,
-        start_id: columns.text("start_id")?,
-        place: columns.text("place")?,
-        version: columns.text("version")?,
+        id: row.try_get("id")?,
+        start_id: row.try_get("start_id")?,
+        place: row.try_get("place")?,
+        version: row.try_get("version")?,
     })
 }
