@@ -173,7 +173,7 @@ async fn maskers(deployment: &Deployment, count: usize) -> Vec<Masker> {
 
 /// Waits until a round is abandoned because its committee has not summed the masks.
 async fn await_lost(deployment: &Deployment) {
-    let is_lost = |line: &str| line.contains("its committee has not summed the masks").then_some(());
+    let is_lost = |line: &str| line.contains("round abandoned: a sum is missing").then_some(());
     patiently("the end of the round", deployment.log.wait_for(0, is_lost)).await;
 }
 
