@@ -13,7 +13,7 @@ use folkmoot_storage::{
 };
 
 use super::{
-    own_assignment,
+    not_of_client,
     upload::{answered, check_budget, check_outstanding, if_accepted, norm_max, not_stored, record_refusal},
 };
 use crate::{
@@ -76,131 +76,150 @@ pub async fn of_assignment(
     Ok(OfAssignment { assignment, task, is_held })
 }
 
-/// Finds an assignment whose update an aggregator keeps.
-async fn held_task(
-    coordinator: &Coordinator,
-    aggregator: &Aggregator,
-    id: AssignmentId,
-) -> Result<(AssignmentRecord, Arc<TaskRecord>), Refusal> {
-    let OfAssignment { assignment, task, is_held } = of_assignment(coordinator, aggregator, id).await?;
-    if is_held {
-        return Ok((assignment, task));
-    }
-    let detail =
-        format!("the coordinator needs the update of assignment {id} alone; pass the client's requests on");
-    Err(Refusal::new(ErrorCode::MalformedRequest, detail))
+/// An assignment whose update an aggregator keeps.
+pub struct Held {
+    assignment: AssignmentRecord,
+    task: Arc<TaskRecord>,
 }
 
-/// Returns the client whose update an aggregator keeps.
-///
-/// # Errors
-/// Fails if the aggregator must pass the update on, the organisation has no such assignment, or the client was revoked.
-pub async fn client_of(
-    coordinator: &Coordinator,
-    aggregator: &Aggregator,
-    id: AssignmentId,
-) -> Result<ClientRecord, Refusal> {
-    let (assignment, _) = held_task(coordinator, aggregator, id).await?;
-    let client = coordinator.storage.client(assignment.client_id).await?;
-    client.filter(|client| client.revoked_at.is_none()).ok_or_else(|| {
-        Refusal::new(ErrorCode::ClientRevoked, "the client's key was revoked; forget its update")
-    })
-}
-
-/// Checks that an aggregator may take an update of `client`. `digest` is the update's; `None` for a question about the
-/// state of the upload.
-///
-/// # Errors
-/// Fails as [`begin_upload`](super::begin_upload) does, or if the aggregator must pass the update on.
-pub async fn admit_held(
-    coordinator: &Coordinator,
-    aggregator: &Aggregator,
-    client: &ClientRecord,
-    (id, digest): (AssignmentId, Option<UpdateDigest>),
-    now: Timestamp,
-) -> Result<Admitted, Refusal> {
-    let assignment = own_assignment(coordinator, client, id).await?;
-    let (_, task) = held_task(coordinator, aggregator, id).await?;
-    let known = digest.or(match assignment.status {
-        AssignmentStatus::Accepted { digest, .. } => Some(digest),
-        _ => None,
-    });
-    if let Some(digest) = known
-        && let Some(status) = if_accepted(&assignment, digest)?
-    {
-        return Ok(Admitted::Accepted(status));
-    }
-    check_outstanding(&assignment, now)?;
-    check_budget(coordinator, &task, &assignment, now).await?;
-    Ok(Admitted::Awaited { norm_max: norm_max(coordinator, &task, &assignment).await? })
-}
-
-/// Accepts an update that an aggregator has checked and made durable. The caller has verified that the client has signed a
-/// request for it.
-///
-/// # Errors
-/// Fails if the update is not one of this assignment, or the round has closed.
-pub async fn accept_held(
-    coordinator: &Coordinator,
-    aggregator: &Aggregator,
-    mut update: AcceptedUpdate,
-    now: Timestamp,
-) -> Result<UploadStatus, Refusal> {
-    let id = update.assignment_id;
-    let (assignment, task) = held_task(coordinator, aggregator, id).await?;
-    let expected = ExpectedUpdate::of(&task, &assignment);
-    match expected.ring {
-        // They are inside the masks.
-        Some(_) => (update.weight, update.metrics) = (1, UpdateMetrics::default()),
-        None => expected.check_facts(update.weight, &update.metrics)?,
-    }
-    let extent = update.held.as_ref().map(|held| held.extent).unwrap_or_default();
-    let is_size = |size: f64| size.is_finite() && size >= 0.0;
-    if !expected.may_have(update.bytes)
-        || !expected.may_have_codec(&update.codec)
-        || !is_size(extent.square)
-        || !is_size(extent.peak)
-    {
-        let detail = "the length, codec or size is not one of an update of this task; send what was measured";
-        return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
-    }
-    let bytes = update.bytes;
-    let held = Some(HeldUpdate { by: aggregator.key.clone(), extent });
-    let update = AcceptedUpdate {
-        round_id: assignment.round_id,
-        base_version: assignment.base_version,
-        accepted_at: now,
-        place: None,
-        held,
-        ..update
-    };
-    let turn = coordinator.tenants.turn(aggregator.organisation_id).await;
-    let outcome = coordinator.storage.accept_update(&update).await?;
-    drop(turn);
-    if outcome == AcceptOutcome::Accepted {
-        if let Some(tally) = expected.tally(&update.codec, bytes) {
-            tally.count();
+impl Held {
+    /// Finds the assignment.
+    ///
+    /// # Errors
+    /// Fails if the organisation has no such assignment, or the aggregator must pass its update on.
+    pub async fn of(
+        coordinator: &Coordinator,
+        aggregator: &Aggregator,
+        id: AssignmentId,
+    ) -> Result<Self, Refusal> {
+        let OfAssignment { assignment, task, is_held } = of_assignment(coordinator, aggregator, id).await?;
+        if is_held {
+            return Ok(Self { assignment, task });
         }
-        coordinator.tenants.updated(aggregator.organisation_id, now);
+        let detail = format!(
+            "the coordinator needs the update of assignment {id} alone; pass the client's requests on"
+        );
+        Err(Refusal::new(ErrorCode::MalformedRequest, detail))
     }
-    answered(coordinator, outcome, bytes)
+
+    /// Returns the client that sends the update.
+    ///
+    /// # Errors
+    /// Fails if the client was revoked.
+    pub async fn client(&self, coordinator: &Coordinator) -> Result<ClientRecord, Refusal> {
+        let client = coordinator.storage.client(self.assignment.client_id).await?;
+        client.filter(|client| client.revoked_at.is_none()).ok_or_else(|| {
+            Refusal::new(ErrorCode::ClientRevoked, "the client's key was revoked; forget its update")
+        })
+    }
+
+    /// Checks that the update of `client` is awaited. `digest` is the update's; `None` for a question about the state of the
+    /// upload.
+    ///
+    /// # Errors
+    /// Fails as [`begin_upload`](super::begin_upload) does.
+    pub async fn admit(
+        &self,
+        coordinator: &Coordinator,
+        client: &ClientRecord,
+        digest: Option<UpdateDigest>,
+        now: Timestamp,
+    ) -> Result<Admitted, Refusal> {
+        let Self { assignment, task } = self;
+        if assignment.client_id != client.id {
+            return Err(not_of_client(assignment.id));
+        }
+        let known = digest.or(match assignment.status {
+            AssignmentStatus::Accepted { digest, .. } => Some(digest),
+            _ => None,
+        });
+        if let Some(digest) = known
+            && let Some(status) = if_accepted(assignment, digest)?
+        {
+            return Ok(Admitted::Accepted(status));
+        }
+        check_outstanding(assignment, now)?;
+        check_budget(coordinator, task, assignment, now).await?;
+        Ok(Admitted::Awaited { norm_max: norm_max(coordinator, task, assignment).await? })
+    }
+
+    /// Accepts the update, which the aggregator has checked and made durable. The caller has verified that the client has
+    /// signed a request for it.
+    ///
+    /// # Errors
+    /// Fails if it is not an update of this assignment, or the round has closed.
+    pub async fn accept(
+        &self,
+        coordinator: &Coordinator,
+        sent: HeldFacts,
+        now: Timestamp,
+    ) -> Result<UploadStatus, Refusal> {
+        let HeldFacts { digest, bytes, codec, mut weight, mut metrics, held } = sent;
+        let (assignment, extent) = (&self.assignment, held.extent);
+        let expected = ExpectedUpdate::of(&self.task, assignment);
+        match expected.ring {
+            // They are inside the masks.
+            Some(_) => (weight, metrics) = (1, UpdateMetrics::default()),
+            None => expected.check_facts(weight, &metrics)?,
+        }
+        let is_size = |size: f64| size.is_finite() && size >= 0.0;
+        if !expected.may_have(bytes)
+            || !expected.may_have_codec(&codec)
+            || !is_size(extent.square)
+            || !is_size(extent.peak)
+        {
+            let detail =
+                "the length, codec or size is not one of an update of this task; send what was measured";
+            return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
+        }
+        let tally = expected.tally(&codec, bytes);
+        let update = AcceptedUpdate {
+            assignment_id: assignment.id,
+            round_id: assignment.round_id,
+            base_version: assignment.base_version,
+            digest,
+            bytes,
+            codec,
+            weight,
+            metrics,
+            accepted_at: now,
+            place: None,
+            held: Some(held),
+        };
+        let turn = coordinator.tenants.turn(assignment.organisation_id).await;
+        let outcome = coordinator.storage.accept_update(&update).await?;
+        drop(turn);
+        if outcome == AcceptOutcome::Accepted {
+            if let Some(tally) = tally {
+                tally.count();
+            }
+            coordinator.tenants.updated(assignment.organisation_id, now);
+        }
+        answered(coordinator, outcome, bytes)
+    }
+
+    /// Drops the assignment if its client cannot repeat the update that the aggregator has refused.
+    pub async fn refuse(&self, coordinator: &Coordinator, code: ErrorCode, now: Timestamp) {
+        let AssignmentRecord { organisation_id, id, .. } = self.assignment;
+        let refusal = Refusal::new(code, "an edge aggregator has refused the update");
+        record_refusal(coordinator, organisation_id, id, refusal, now).await;
+    }
 }
 
-/// Drops an assignment whose update an aggregator has refused, if the client cannot repeat it.
-///
-/// # Errors
-/// Fails if the organisation has no such assignment, or the aggregator must pass its update on.
-pub async fn refuse_held(
-    coordinator: &Coordinator,
-    aggregator: &Aggregator,
-    id: AssignmentId,
-    code: ErrorCode,
-    now: Timestamp,
-) -> Result<(), Refusal> {
-    held_task(coordinator, aggregator, id).await?;
-    let refusal = Refusal::new(code, "an edge aggregator has refused the update");
-    record_refusal(coordinator, aggregator.organisation_id, id, refusal, now).await;
-    Ok(())
+/// The facts about an update that an aggregator reports.
+pub struct HeldFacts {
+    /// The digest of the update's bytes.
+    pub digest: UpdateDigest,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// The codec's name.
+    pub codec: String,
+    /// The weight in the mean.
+    pub weight: u64,
+    /// The metrics of the training.
+    pub metrics: UpdateMetrics,
+    /// The aggregator that holds it, and its size.
+    pub held: HeldUpdate,
 }
 
 /// Lists the sums that are wanted of an aggregator, with their questions.

@@ -25,8 +25,8 @@ pub use enrolment_jwt::check_keys;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
 pub use held::{
-    Admitted, Aggregator, OfAssignment, WantedSum, accept_held, admit_held, client_of, of_assignment,
-    refuse_held, rounds_that_ended, wanted_sums,
+    Admitted, Aggregator, Held, HeldFacts, OfAssignment, WantedSum, of_assignment, rounds_that_ended,
+    wanted_sums,
 };
 pub use organisation::check_organisation;
 pub use report::report;
@@ -45,10 +45,9 @@ async fn own_assignment(
     id: AssignmentId,
 ) -> Result<AssignmentRecord, Refusal> {
     let found = coordinator.storage.assignment(id).await?;
-    found.filter(|assignment| assignment.client_id == client.id).ok_or_else(|| {
-        Refusal::new(
-            ErrorCode::AssignmentUnknown,
-            format!("this client has no assignment {id}; check in again"),
-        )
-    })
+    found.filter(|assignment| assignment.client_id == client.id).ok_or_else(|| not_of_client(id))
+}
+
+fn not_of_client(id: AssignmentId) -> Refusal {
+    Refusal::new(ErrorCode::AssignmentUnknown, format!("this client has no assignment {id}; check in again"))
 }

@@ -8,7 +8,7 @@ use folkmoot_api::rounds::aggregators::{AdmissionRequest, AdmissionView};
 use folkmoot_edge::tls::certificate_of;
 use folkmoot_protocol::{AssignmentId, ErrorCode, Problem, UpdateDigest, headers};
 use folkmoot_rounds::{
-    device::{self, Admitted, Aggregator},
+    device::{Admitted, Aggregator, Held},
     refusal::Refusal,
 };
 
@@ -41,8 +41,8 @@ pub async fn admit(
     let asked: AdmissionRequest = read::json(&app, request).await?;
     let head = Head::of(&asked)?;
     let client = signed::authenticate_there(&app, &head.parts, head.part).await?;
-    let update = (head.assignment_id, head.digest);
-    let admitted = device::admit_held(&app.coordinator, &aggregator, &client, update, (app.clock)()).await?;
+    let held = Held::of(&app.coordinator, &aggregator, head.assignment_id).await?;
+    let admitted = held.admit(&app.coordinator, &client, head.digest, (app.clock)()).await?;
     Ok(Json(match admitted {
         Admitted::Accepted(status) => AdmissionView { answer: Some(status), norm_max: None },
         Admitted::Awaited { norm_max } => AdmissionView { answer: None, norm_max },
@@ -91,17 +91,22 @@ impl Head {
     }
 
     /// Verifies that the client of the assignment has signed this head to send its update, now or before. So an aggregator can
-    /// neither accept nor refuse an update that no client has sent to it. Returns the update's digest and length.
+    /// neither accept nor refuse an update that no client has sent to it. Returns the assignment, and the update's digest and
+    /// length.
     ///
     /// # Errors
     /// Refuses a head that is not signed, or is no part of an update.
-    pub async fn vouched(&self, app: &App, aggregator: &Aggregator) -> Result<(UpdateDigest, u64), Refusal> {
+    pub async fn vouched(
+        &self,
+        app: &App,
+        aggregator: &Aggregator,
+    ) -> Result<(Held, UpdateDigest, u64), Refusal> {
         let (Some(digest), Some((_, length))) = (self.digest, self.part) else {
             let detail = "the head is that of a question; send the head of a part of the update";
             return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
         };
-        let client = device::client_of(&app.coordinator, aggregator, self.assignment_id).await?;
-        signed::verify(app, &self.parts, self.part, &client)?;
-        Ok((digest, length))
+        let held = Held::of(&app.coordinator, aggregator, self.assignment_id).await?;
+        signed::verify(app, &self.parts, self.part, &held.client(&app.coordinator).await?)?;
+        Ok((held, digest, length))
     }
 }

@@ -6,9 +6,9 @@ use axum::{
 };
 use folkmoot_aggregation::Extent;
 use folkmoot_api::rounds::aggregators::{HeldUpdateRequest, RefusedUpdateRequest};
-use folkmoot_protocol::{Problem, RoundId, messages::UploadStatus, update::UpdateMetrics};
-use folkmoot_rounds::device;
-use folkmoot_storage::{AcceptedUpdate, HeldUpdate};
+use folkmoot_protocol::{Problem, messages::UploadStatus, update::UpdateMetrics};
+use folkmoot_rounds::device::HeldFacts;
+use folkmoot_storage::HeldUpdate;
 
 use super::{admit::Head, aggregator};
 use crate::http::{
@@ -33,14 +33,8 @@ pub async fn accept_update(
 ) -> Result<Json<UploadStatus>, Refused> {
     let aggregator = aggregator(caller)?;
     let sent: HeldUpdateRequest = read::json(&app, request).await?;
-    let head = Head::of(&sent.head)?;
-    let (digest, bytes) = head.vouched(&app, &aggregator).await?;
-    let now = (app.clock)();
-    let update = AcceptedUpdate {
-        assignment_id: head.assignment_id,
-        // The round and the version come from the assignment.
-        round_id: RoundId::from_bytes([0; 16]),
-        base_version: 0,
+    let (held, digest, bytes) = Head::of(&sent.head)?.vouched(&app, &aggregator).await?;
+    let facts = HeldFacts {
         digest,
         bytes,
         codec: sent.codec,
@@ -51,14 +45,9 @@ pub async fn accept_update(
             correct_count: sent.correct_count,
             step_count: sent.step_count,
         },
-        accepted_at: now,
-        place: None,
-        held: Some(HeldUpdate {
-            by: aggregator.key.clone(),
-            extent: Extent { square: sent.norm_square, peak: sent.peak },
-        }),
+        held: HeldUpdate { by: aggregator.key, extent: Extent { square: sent.norm_square, peak: sent.peak } },
     };
-    Ok(Json(device::accept_held(&app.coordinator, &aggregator, update, now).await?))
+    Ok(Json(held.accept(&app.coordinator, facts, (app.clock)()).await?))
 }
 
 /// Notes that an edge aggregator has refused an update, so that the round does not wait for it.
@@ -77,8 +66,7 @@ pub async fn refuse_update(
 ) -> Result<StatusCode, Refused> {
     let aggregator = aggregator(caller)?;
     let RefusedUpdateRequest { head, code } = read::json(&app, request).await?;
-    let head = Head::of(&head)?;
-    head.vouched(&app, &aggregator).await?;
-    device::refuse_held(&app.coordinator, &aggregator, head.assignment_id, code, (app.clock)()).await?;
+    let (held, ..) = Head::of(&head)?.vouched(&app, &aggregator).await?;
+    held.refuse(&app.coordinator, code, (app.clock)()).await;
     Ok(StatusCode::NO_CONTENT)
 }
