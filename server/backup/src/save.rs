@@ -14,8 +14,9 @@ use super::{
     BackupError, BackupSummary, FILES, Places,
     manifest::{MANIFEST_FILE, Manifest, Part, TablePart},
 };
+use folkmoot_edge::folders::keep_files_private;
 use folkmoot_service::{
-    data_folder::{self, DataFolder, is_data_folder, keep_files_private},
+    data_folder::{self, DataFolder, is_data_folder},
     host::DEFAULT_ORGANISATION,
 };
 

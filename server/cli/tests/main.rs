@@ -8,8 +8,6 @@ mod attack;
 #[cfg(unix)]
 mod backup;
 mod beside_console;
-#[cfg(unix)]
-mod client_certificates;
 mod compare;
 // Other systems word their errors differently, for example for a missing file.
 #[cfg(unix)]
@@ -20,8 +18,6 @@ mod doctor;
 mod documents;
 #[cfg(unix)]
 mod draining;
-#[cfg(unix)]
-mod edge_aggregator;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
@@ -39,6 +35,8 @@ mod sampled;
 #[cfg(unix)]
 mod secrets;
 mod simulate;
+#[cfg(unix)]
+mod sites;
 mod statistics;
 mod traffic;
 #[cfg(unix)]

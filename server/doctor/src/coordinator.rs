@@ -1,12 +1,9 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use folkmoot_api::client::with_causes;
-use folkmoot_edge::tls::ROOT_FILE;
+use folkmoot_edge::{near, tls::ROOT_FILE};
 use folkmoot_protocol::Problem;
-use folkmoot_service::{
-    data_folder::FolderUse,
-    host::{HostConfig, near},
-};
+use folkmoot_service::{data_folder::FolderUse, host::HostConfig};
 use reqwest::{Certificate, Client, redirect};
 use serde::Deserialize;
 use tokio::{net::TcpStream, time::timeout};

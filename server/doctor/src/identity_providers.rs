@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use folkmoot_edge::near;
 use folkmoot_protocol::Timestamp;
-use folkmoot_service::host::{HostConfig, near};
+use folkmoot_service::host::HostConfig;
 use folkmoot_sign_in::{Provider, Providers};
 use futures::future::join_all;
 use tokio::time::timeout;

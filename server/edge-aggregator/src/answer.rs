@@ -1,13 +1,9 @@
 //! Answers to clients.
 
-use axum::{
-    Json,
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_combine::refusal::Refusal;
-use folkmoot_edge::warn_of;
+use folkmoot_edge::{problem_response, warn_of};
 use folkmoot_protocol::{ErrorCode, Problem};
 
 /// The time, in milliseconds, after which a client repeats a request that did not reach the coordinator.
@@ -41,15 +37,7 @@ impl From<folkmoot_round_log::RoundLogError> for Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(&*self.0)).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(milliseconds) = self.0.retry_after_milliseconds {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(milliseconds.div_ceil(1000)));
-        }
-        response
+        problem_response(&self.0)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use folkmoot_client::{PrivateFolder, private_folder};
-use folkmoot_edge::folders::{AGGREGATOR_FILE, COORDINATOR_FILE, LOCK_FILE};
+use folkmoot_edge::folders::{self, AGGREGATOR_FILE, COORDINATOR_FILE, keep_files_private};
 
 /// A data folder in use.
 pub struct Folder {
@@ -34,11 +34,13 @@ pub enum FolderError {
 }
 
 impl Folder {
-    /// Opens the folder, and creates it if it does not exist.
+    /// Opens the folder, and creates it if it does not exist. From this call on, every file that the process creates is readable
+    /// by its owner only: updates are in the clear.
     ///
     /// # Errors
     /// [`FolderError`] if it cannot be used, or somebody else uses it.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
+        keep_files_private();
         let at = |source| FolderError::Io { path: path.to_owned(), source };
         if path.join(COORDINATOR_FILE).exists() {
             return Err(FolderError::IsCoordinators(path.to_owned()));
@@ -50,12 +52,7 @@ impl Folder {
                  aggregator a folder of its own, or remove the rights of others (chmod 700)"
             );
         }
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path.join(LOCK_FILE))
-            .map_err(at)?;
+        let lock = folders::lock_file(path).map_err(at)?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(FolderError::IsUsed(path.to_owned())),
             Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {

@@ -16,14 +16,18 @@ pub(super) fn is_this_machine(address: IpAddr) -> bool {
     [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].contains(&address.to_canonical())
 }
 
-/// Returns the URL at which programs on this machine reach a socket, also one that is bound to all addresses.
-pub fn local_url(address: SocketAddr, has_tls: bool) -> String {
-    let near = match address.ip().is_unspecified() {
+/// Returns the address at which programs on this machine reach a socket, also one that is bound to all addresses.
+pub fn near(address: SocketAddr) -> SocketAddr {
+    match address.ip().is_unspecified() {
         true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
         false => address,
-    };
+    }
+}
+
+/// Returns the URL at which programs on this machine reach a socket; see [`near`].
+pub fn local_url(address: SocketAddr, has_tls: bool) -> String {
     let scheme = if has_tls { "https" } else { "http" };
-    format!("{scheme}://{near}")
+    format!("{scheme}://{}", near(address))
 }
 
 /// The address by which a peer is limited: an IPv4 address, or the 64-bit network that an IPv6 subscriber gets.

@@ -8,8 +8,9 @@ use std::{
 };
 
 use folkmoot_client::{PrivateFolder, private_folder};
-// Coordinators hold a shared lock on the lock file; a recovery, backup or restoration holds an exclusive one.
-use folkmoot_edge::folders::{AGGREGATOR_FILE, COORDINATOR_FILE as NODE_FILE, LOCK_FILE};
+use folkmoot_edge::folders::{
+    self, AGGREGATOR_FILE, COORDINATOR_FILE, LOCK_FILE, keep_files_private, private,
+};
 use rand::Rng;
 
 /// The prefix of the file that stores the first API key.
@@ -69,7 +70,7 @@ impl DataFolder {
         if path.join(AGGREGATOR_FILE).exists() {
             return Err(DataFolderError::IsAggregators(path.to_owned()));
         }
-        match private_folder(path, NODE_FILE).map_err(at(path))? {
+        match private_folder(path, COORDINATOR_FILE).map_err(at(path))? {
             PrivateFolder::Private => {}
             PrivateFolder::Mended(paths) => tracing::warn!(
                 folder = %path.display(), changed = paths.len(),
@@ -119,7 +120,7 @@ impl DataFolder {
         if path.exists() && !contents(path).map_err(at(path))?.is_empty() {
             return Err(DataFolderError::NotEmpty(path.to_owned()));
         }
-        private_folder(path, NODE_FILE).map_err(at(path))?;
+        private_folder(path, COORDINATOR_FILE).map_err(at(path))?;
         let lock = lock_file(path)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
@@ -156,7 +157,7 @@ impl DataFolder {
     /// # Errors
     /// Fails if the file cannot be read or written.
     pub fn node_id(&self, chance: &mut impl Rng) -> Result<String, DataFolderError> {
-        let path = self.path.join(NODE_FILE);
+        let path = self.path.join(COORDINATOR_FILE);
         if path.exists() {
             return fs::read_to_string(&path).map(|text| text.trim().to_owned()).map_err(at(&path));
         }
@@ -184,13 +185,6 @@ impl DataFolder {
             written => written.map(|()| path.clone()).map_err(at(&path)),
         }
     }
-}
-
-/// Makes every file that the process creates from now on readable by its owner only. Libraries create the database, its
-/// journal and the blobs with default permissions.
-pub fn keep_files_private() {
-    #[cfg(unix)]
-    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
 }
 
 /// The programs that use a data folder now.
@@ -229,7 +223,7 @@ pub fn use_of(path: &Path) -> Result<Option<FolderUse>, DataFolderError> {
 
 /// Returns whether a coordinator has used the folder before.
 pub fn is_data_folder(path: &Path) -> bool {
-    path.join(NODE_FILE).is_file()
+    path.join(COORDINATOR_FILE).is_file()
 }
 
 /// Returns the URL of the SQLite file in a data folder.
@@ -238,8 +232,7 @@ pub fn sqlite_url(folder: &Path) -> String {
 }
 
 fn lock_file(folder: &Path) -> Result<File, DataFolderError> {
-    let path = folder.join(LOCK_FILE);
-    private().create(true).truncate(false).open(&path).map_err(at(&path))
+    folders::lock_file(folder).map_err(at(&folder.join(LOCK_FILE)))
 }
 
 /// Lists the paths in a folder, except for the lock.
@@ -254,15 +247,6 @@ fn contents(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Fails if the file exists or cannot be written.
 pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     private().create_new(true).open(path)?.write_all(content.as_ref())
-}
-
-/// Returns the options for creating and writing a file that only its owner can read.
-fn private() -> fs::OpenOptions {
-    let mut options = fs::OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> DataFolderError + use<> {

@@ -6,21 +6,14 @@ mod first;
 mod secrets;
 mod sharing;
 
-use std::{
-    collections::BTreeSet,
-    fmt,
-    net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 pub use error::HostError;
 pub use first::DEFAULT_ORGANISATION;
 use first::{ensure_api_key, first_organisation, request_id_key};
 use folkmoot_committee::{HttpCommittee, MemberConfig};
 use folkmoot_edge::{
-    Edge, HttpLimits, Listener, Names, ServeError, serve,
+    Edge, HttpLimits, Listener, Names, ServeError, local_url, serve,
     tls::{self, CertificateFiles, ClientAuthority, LiveCertificate, Reload},
 };
 use folkmoot_notification::{Deliveries, NotificationConfig};
@@ -204,7 +197,7 @@ impl Host {
         coordinator.forget_unneeded_logs().await?;
 
         let place = Place {
-            url: url(near(address), certificate.is_some()),
+            url: local_url(address, certificate.is_some()),
             root_certificate: root_certificate.clone(),
             data: config.data.clone(),
         };
@@ -259,7 +252,8 @@ impl Host {
 
     /// Returns the URL at which clients on this machine can reach the coordinator.
     pub fn url(&self) -> String {
-        url(self.address, self.certificate.is_some())
+        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
     }
 
     /// Reloads the certificate and its key from their files, and uses them for new connections. Returns `None` if a
@@ -348,19 +342,6 @@ fn coordinator(
     let objects = Objects::open(url, std::env::vars_os())?;
     let updates = objects.updates(&database.to_string(), &own.start_id);
     Ok(assembled(objects.blobs()).with_update_store(updates))
-}
-
-fn url(address: SocketAddr, has_tls: bool) -> String {
-    let scheme = if has_tls { "https" } else { "http" };
-    format!("{scheme}://{address}")
-}
-
-/// Returns the address at which programs on this machine can reach the socket.
-pub fn near(address: SocketAddr) -> SocketAddr {
-    match address.ip().is_unspecified() {
-        true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
-        false => address,
-    }
 }
 
 /// Loads the certificate to serve. Also returns the root certificate's file, if the coordinator's own authority

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
+use folkmoot_edge::near;
 use folkmoot_notification::{Channels, Event, Notice};
 use folkmoot_rounds::clock::system_clock;
-use folkmoot_service::host::near;
 use futures::future::join_all;
 use serde::Serialize;
 

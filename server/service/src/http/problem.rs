@@ -3,11 +3,10 @@
 use std::any::Any;
 
 use axum::{
-    body::Body,
-    http::{HeaderValue, StatusCode, Uri, header},
+    http::Uri,
     response::{IntoResponse, Response},
 };
-use folkmoot_edge::RequestId;
+use folkmoot_edge::{RequestId, problem_response};
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 
@@ -29,17 +28,7 @@ impl IntoResponse for Refused {
         let mut problem = *refusal.0;
         problem.request_id = RequestId::current().map(|id| id.to_string());
         tracing::debug!(code = %problem.code, detail = %problem.detail, "refused");
-        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&problem).expect("a problem document always serialises to JSON");
-        let mut response = Response::new(Body::from(body));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(milliseconds) = problem.retry_after_milliseconds {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(milliseconds.div_ceil(1000)));
-        }
-        response
+        problem_response(&problem)
     }
 }
 

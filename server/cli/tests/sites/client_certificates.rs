@@ -4,13 +4,13 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
-use folkmoot_engine::onnx::build::mlp;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::SmallTask;
 use crate::operator::{Serving, program, refusal_to_serve};
 
 const MADE: &str = "it can be made";
@@ -32,37 +32,19 @@ fn write_certificates(folder: &Path) {
     }
 }
 
-/// Prepares a client that runs until its first update is accepted, with these flags.
-fn client(folder: &Path, serving: &Serving, token: &str, flags: &[&str]) -> Command {
-    let coordinator = serving.url();
-    let own = ["--coordinator", coordinator, "--ca", "data/ca.pem", "--token", token, "--state", "state"];
-    let other = ["--data", "examples.csv", "--device", "cpu", "--rounds", "1"];
-    let mut command = program(folder);
-    command.arg("client").args(own).args(other).args(flags);
-    command
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_with_a_certificate_trains_with_a_coordinator_that_it_pins() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write_certificates(folder);
     fs::write(folder.join("folkmoot.toml"), "[server]\nclient_authority = \"clients.pem\"\n").unwrap();
-    fs::write(folder.join("examples.csv"), "a,b,label\n1,2,0\n2,1,1\n3,3,2\n").unwrap();
     let serving = Serving::start(folder, &["--data", "data"]);
-    let admin = serving.admin(folder, serving.first_api_key(), None);
-    let token = admin.create_token("sites".parse().unwrap(), None, None).await.unwrap().token;
-    let model = admin.create_model(mlp(&[2, 3], 1)).await.unwrap().model;
-    let description = json!({
-        "name": "sites", "population": "sites",
-        "plan": {
-            "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
-            "epochs": 1, "batch_size": 3,
-        },
-        "scheduling": { "kind": "synchronous", "report_goal": 1, "over_selection_factor": 1.0 },
-        "stop": { "rounds": 1 },
-    });
-    admin.create_task(serde_json::from_value(description).unwrap(), model, true).await.unwrap();
+    let task = SmallTask::create(folder, &serving, 1, 1).await;
+    let client = |flags: &[&str]| {
+        let mut command = task.client(folder, &serving, "data/ca.pem", "state");
+        command.args(flags);
+        command
+    };
 
     let report = program(folder).args(["doctor", "--json", "--data", "data"]).output().unwrap();
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
@@ -76,15 +58,14 @@ async fn a_client_with_a_certificate_trains_with_a_coordinator_that_it_pins() {
     let pin = pin.rsplit_once(": ").unwrap().1.trim_end_matches('.');
 
     // A refused client says why, and tries again.
-    let mut refused =
-        client(folder, &serving, &token, &["--pin", pin]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut refused = client(&["--pin", pin]).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(refused.stdout.take().unwrap()).lines().map(Result::unwrap);
     let reason = said.find(|line| line.contains("client_certificate_missing"));
     assert!(reason.as_ref().is_some_and(|line| line.contains("next attempt at")), "{reason:?}");
     refused.kill().unwrap();
     refused.wait().unwrap();
     let certificate = ["--client-certificate", "own.pem", "--client-key", "own.key", "--pin", pin];
-    let trained = client(folder, &serving, &token, &certificate).output().unwrap();
+    let trained = client(&certificate).output().unwrap();
     assert!(trained.status.success(), "{trained:?}");
     serving.stop();
 }

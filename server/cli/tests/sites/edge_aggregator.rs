@@ -1,24 +1,16 @@
 //! Tests of `folkmoot serve --role aggregator` with real clients.
 
-use std::{fs, path::Path, process::Child};
+use std::path::Path;
 
-use folkmoot_api::{AdminClient, Page};
-use folkmoot_engine::onnx::build::mlp;
+use folkmoot_api::Page;
 use folkmoot_protocol::Role;
 use nix::sys::signal::Signal;
-use serde_json::json;
 
-use crate::operator::{Serving, program, refusal_to_serve};
-
-/// Starts a client that runs until its first update is accepted.
-fn client(folder: &Path, url: &str, token: &str, state: &str) -> Child {
-    let own = ["--coordinator", url, "--ca", "site/ca.pem", "--token", token, "--state", state];
-    let other = ["--data", "examples.csv", "--device", "cpu", "--rounds", "1"];
-    program(folder).arg("client").args(own).args(other).spawn().expect("the binary was built for this test")
-}
+use super::SmallTask;
+use crate::operator::{Serving, open_to_others, program, program_after, refusal_to_serve};
 
 fn aggregator(folder: &Path, coordinator: &Serving, key: &str) -> Serving {
-    let mut command = program(folder);
+    let mut command = program_after("umask 0", folder);
     command.env("FOLKMOOT_UPSTREAM_KEY", key);
     let upstream = ["--upstream", coordinator.url(), "--upstream-ca", "data/ca.pem"];
     Serving::start_by(command, &[&["--role", "aggregator", "--data", "site"][..], &upstream].concat())
@@ -28,47 +20,30 @@ fn aggregator(folder: &Path, coordinator: &Serving, key: &str) -> Serving {
 async fn clients_train_through_an_aggregator_that_is_killed_between_two_rounds() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("examples.csv"), "a,b,label\n1,2,0\n2,1,1\n3,3,2\n").unwrap();
     let coordinator = Serving::start(folder, &["--data", "data"]);
-    let admin = coordinator.admin(folder, coordinator.first_api_key(), None);
-    let token = admin.create_token("sites".parse().unwrap(), None, None).await.unwrap().token;
-    let model = admin.create_model(mlp(&[2, 3], 1)).await.unwrap().model;
-    let description = json!({
-        "name": "sites", "population": "sites",
-        "plan": {
-            "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
-            "epochs": 1, "batch_size": 3,
-        },
-        "scheduling": { "kind": "synchronous", "report_goal": 2, "over_selection_factor": 1.0 },
-        "stop": { "rounds": 2 },
-    });
-    let task = admin.create_task(serde_json::from_value(description).unwrap(), model, true).await.unwrap();
-    let key = admin.create_api_key("site", Role::Aggregator).await.unwrap().api_key;
-    for round in 1..=2 {
-        let site = aggregator(folder, &coordinator, &key);
-        let mut clients =
-            ["one", "two"].map(|name| client(folder, site.url(), &token, &format!("{name}-{round}")));
-        for client in &mut clients {
+    let task = SmallTask::create(folder, &coordinator, 2, 3).await;
+    let key = task.admin.create_api_key("site", Role::Aggregator).await.unwrap().api_key;
+    let mut site = aggregator(folder, &coordinator, &key);
+    for round in 1..=3 {
+        let client = |name: &str| {
+            let state = format!("{name}-{round}");
+            let client = task.client(folder, &site, "site/ca.pem", &state).spawn();
+            client.expect("the binary was built for this test")
+        };
+        for mut client in ["one", "two"].map(client) {
             assert!(client.wait().unwrap().success());
         }
-        // A killed aggregator has what it accepted on its disk.
+        // A killed aggregator has what it accepted on its disk, readable by its owner only.
         site.signal(Signal::SIGKILL);
-        let site = aggregator(folder, &coordinator, &key);
-        await_version(&admin, task.id, round).await;
-        site.stop();
+        drop(site);
+        assert_eq!(open_to_others(&folder.join("site")), []);
+        site = aggregator(folder, &coordinator, &key);
     }
+    // The clients of the third round were drawn only after the second version, whose sum came from a restarted aggregator.
+    let newest = task.admin.versions(task.task.id, Page { limit: 1, before: None }).await.unwrap()[0].number;
+    assert!(newest >= 2, "{newest}");
+    site.stop();
     coordinator.stop();
-}
-
-async fn await_version(admin: &AdminClient, task: folkmoot_protocol::TaskId, number: u64) {
-    let newest =
-        async || admin.versions(task, Page { limit: 1, before: None }).await.expect("it answers")[0].number;
-    let released = async {
-        while newest().await < number {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(120), released).await.expect("the round ends");
 }
 
 #[test]
