@@ -122,8 +122,8 @@ impl BlobStore {
         Ok(blob)
     }
 
-    /// Deletes a blob, if it exists, also where it was set aside. The caller must know that nothing refers to the blob and that no other process is
-    /// storing it: partial writes of the blob are deleted, too.
+    /// Deletes a blob, if it exists, also where it was set aside. The caller must know that nothing refers to the blob and that
+    /// no other process is storing it: partial writes of the blob are deleted, too.
     ///
     /// # Errors
     /// [`BlobStoreError::Store`] if the blob could not be deleted.

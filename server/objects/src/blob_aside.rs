@@ -155,6 +155,7 @@ impl BlobStore {
         let deleted = tokio::task::spawn_blocking(move || delete_partial(&folder, before, is_dry)).await;
         deleted.map_err(|source| BlobStoreError::Store(Error::JoinError { source }))?
     }
+
     /// Reads an object, and brings the blob back if it was set aside.
     pub(super) async fn read(&self, digest: BlobDigest) -> Result<bytes::Bytes, BlobStoreError> {
         let found = match self.store.get(&path_of(&digest)).await {

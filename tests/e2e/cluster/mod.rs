@@ -14,9 +14,15 @@ use folkmoot_protocol::{
     ErrorCode,
     messages::{UploadState, UploadStatus},
 };
+use folkmoot_storage::SqlStorage;
 use folkmoot_tests::{
-    cluster::Cluster, log::fields_of, patience::patiently, raw_client::RawClient, task::TaskSpec,
-    update::TestUpdate, verify::verify_rounds,
+    cluster::Cluster,
+    log::fields_of,
+    patience::patiently,
+    raw_client::RawClient,
+    task::TaskSpec,
+    update::TestUpdate,
+    verify::{EndedRound, verify_rounds},
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -76,22 +82,34 @@ async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
         cluster.restart(number).await;
         ledger.hold_from(None);
     }
-    patiently("the last round", completion(&cluster.log, cluster.storage(), cluster.task.id, ROUNDS)).await;
-    clients.shutdown().await;
-    patiently("the end of the stored updates", forgotten(&cluster)).await;
-    cluster.log.assert_no_panic();
-    cluster.stop().await;
-
-    let storage = cluster.storage().await;
-    let rounds = verify_rounds(&storage, &cluster.blobs(), &cluster.task, &ledger.sent()).await;
-    assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, ROUNDS);
-    ledger.assert_none_is_lost(&rounds);
+    let (storage, _) = ended(&mut cluster, &ledger, clients, ROUNDS).await;
+    storage.close().await;
     println!(
         "seed {SEED}: {} updates acknowledged, {KILLS} processes killed, at most {longest:.1?} from a kill over \
          {} changes to the next commit that was waited for",
         ledger.acknowledged().len(),
         2 * PROGRESS_MAX
     );
+}
+
+/// Waits for the last round, stops everything, and verifies every round. Returns the database and the rounds.
+async fn ended(
+    cluster: &mut Cluster,
+    ledger: &Ledger,
+    mut clients: JoinSet<()>,
+    count: u64,
+) -> (SqlStorage, Vec<EndedRound>) {
+    patiently("the last round", completion(&cluster.log, cluster.storage(), cluster.task.id, count)).await;
+    clients.shutdown().await;
+    patiently("the end of the stored updates", forgotten(cluster)).await;
+    cluster.log.assert_no_panic();
+    cluster.stop().await;
+
+    let storage = cluster.storage().await;
+    let rounds = verify_rounds(&storage, &cluster.blobs(), &cluster.task, &ledger.sent()).await;
+    assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, count);
+    ledger.assert_none_is_lost(&rounds);
+    (storage, rounds)
 }
 
 /// Waits until the object storage has no update any more.

@@ -45,17 +45,7 @@ async fn a_site_and_processes_that_are_killed_lose_nothing() {
         site.stop().await;
         site.restart().await;
     }
-    let storage = cluster.storage();
-    patiently("the last round", completion(&cluster.log, storage, cluster.task.id, SITE_ROUNDS)).await;
-    clients.shutdown().await;
-    patiently("the end of the stored updates", forgotten(&cluster)).await;
-    cluster.log.assert_no_panic();
-    cluster.stop().await;
-
-    let storage = cluster.storage().await;
-    let rounds = verify_rounds(&storage, &cluster.blobs(), &cluster.task, &ledger.sent()).await;
-    assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, SITE_ROUNDS);
-    ledger.assert_none_is_lost(&rounds);
+    let (storage, rounds) = ended(&mut cluster, &ledger, clients, SITE_ROUNDS).await;
     let mut held = 0;
     for round in &rounds {
         let accepted = storage.accepted_updates(round.id).await.expect("the database can be read");

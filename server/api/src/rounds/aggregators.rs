@@ -13,8 +13,7 @@ pub const ROUNDS_MAX: usize = 1_000;
 /// An assignment, as an aggregator needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeldAssignmentView {
-    /// Whether the aggregator keeps the update. Otherwise it passes the client's requests on, because the coordinator needs
-    /// this update alone.
+    /// True if the aggregator keeps the update; false if it passes the client's requests on.
     pub is_held: bool,
     /// The task.
     pub task_id: TaskId,

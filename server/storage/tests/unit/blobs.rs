@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::{SqlOptions, TableColumn};
+use crate::{TableColumn, sql::base::inspection::tests::new_databases};
 
 /// The columns that are searched. If this list changes, decide whether the new column names blobs. If it never does and has
 /// very many rows, add it to `SILENT`; otherwise add it here.
@@ -22,14 +22,8 @@ const SEARCHED: &str = "api_keys.id api_keys.name api_keys.organisation_id api_k
 
 #[tokio::test]
 async fn every_column_is_searched_or_known_to_be_silent() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut urls = vec![format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display())];
-    #[cfg(unix)]
-    let server = folkmoot_test_postgres::TestPostgres::start();
-    #[cfg(unix)]
-    urls.extend(server.as_ref().map(folkmoot_test_postgres::TestPostgres::database));
+    let (urls, _servers) = new_databases().await;
     for url in urls {
-        SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
         let mut reader = DatabaseReader::open(&url).await.unwrap();
         let tables = reader.tables().await.unwrap();
         let of_table = |table: &TableSchema| -> Vec<String> {

@@ -3,6 +3,22 @@
 use super::*;
 use crate::{SqlOptions, SqlStorage};
 
+/// Creates the tables in a new SQLite file, and in a new PostgreSQL if there is one. They live as long as the last value.
+pub async fn new_databases() -> (Vec<String>, impl Sized) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut urls = vec![format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display())];
+    #[cfg(unix)]
+    let server = folkmoot_test_postgres::TestPostgres::start();
+    #[cfg(unix)]
+    urls.extend(server.as_ref().map(folkmoot_test_postgres::TestPostgres::database));
+    #[cfg(not(unix))]
+    let server = ();
+    for url in &urls {
+        SqlStorage::connect(url, SqlOptions::default()).await.unwrap().close().await;
+    }
+    (urls, (folder, server))
+}
+
 fn all(migrator: &Migrator) -> Vec<Begun> {
     let begun = |version, checksum: &[u8]| Begun { version, checksum: checksum.to_vec(), is_finished: true };
     migrator.iter().map(|migration| begun(migration.version, &migration.checksum)).collect()
@@ -46,14 +62,8 @@ fn a_file_is_opened_for_reading() {
 
 #[tokio::test]
 async fn a_reader_cannot_write() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut urls = vec![format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display())];
-    #[cfg(unix)]
-    let server = folkmoot_test_postgres::TestPostgres::start();
-    #[cfg(unix)]
-    urls.extend(server.as_ref().map(folkmoot_test_postgres::TestPostgres::database));
+    let (urls, _servers) = new_databases().await;
     for url in urls {
-        SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
         let mut reader = DatabaseReader::open(&url).await.unwrap();
         let write = sqlx::query("DELETE FROM organisations").execute(&mut reader.connection).await;
         assert!(write.is_err(), "it can write");

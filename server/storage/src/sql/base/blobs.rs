@@ -71,7 +71,8 @@ impl DatabaseReader {
         blob_names(self.dialect, &mut self.connection, since).await
     }
 
-    /// Lists blobs that rows refer to, at most `limit`: models, plans, and weights that were not dropped. The blob of the newest row comes first.
+    /// Lists blobs that rows refer to, at most `limit`: models, plans, and weights that were not dropped. The blob of the newest
+    /// row comes first.
     ///
     /// # Errors
     /// [`StorageError::Database`] if the database does not answer or has no tables yet, or [`StorageError::Corrupt`] if

@@ -234,4 +234,4 @@ fn is_corrupt(code: Option<&str>) -> bool {
 
 #[cfg(test)]
 #[path = "../../../tests/unit/inspection.rs"]
-mod tests;
+pub(super) mod tests;
